@@ -47,7 +47,7 @@ sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPR
 # But not of the projects that tests make, whose folders have other names each time.
 atexit.register(shutil.rmtree, f"{sys.pycache_prefix}/{tempfile.gettempdir()}", ignore_errors=True)
 # What watches over the tests of these projects is loaded by processes that may not keep what they compile.
-GUARD = Path(__file__).parents[1] / "src/clean_room_agent/orchestrator/testing/guard"
+GUARD = Path(__file__).parents[1] / "src/clean_room_agent/orchestrator/test_runs/guard"
 compileall.compile_dir(GUARD, quiet=1)
 # No test reads what the user who runs it configured.
 os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"

@@ -21,8 +21,8 @@ from typing import cast
 from unittest.mock import patch
 
 from clean_room_agent import proc
-from clean_room_agent.orchestrator.testing.test_commands import FOLDER_VARIABLE
-from clean_room_agent.orchestrator.testing.test_runner import TestWorktree
+from clean_room_agent.orchestrator.test_runs.command_runner import TestWorktree
+from clean_room_agent.orchestrator.test_runs.test_commands import FOLDER_VARIABLE
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox
 from clean_room_agent.sandbox.policy import Policy
 

@@ -40,9 +40,9 @@ from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget, Meter
 from clean_room_agent.orchestrator.task import Hint, Hints, PlanGiven, RunLimits, Task
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
-from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
+from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
+from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import NOW, budget_config, model_client, models_config
 from testing.client.scripted_transport import Scripted, ScriptedTransport
@@ -58,7 +58,7 @@ Tests = Callable[[Files], Mapping[str, Outcome]]
 Script = Callable[[ChatRequest], Scripted]
 
 
-class MemoryRunner(TestRunner, kw_only=True):
+class MemoryRunner(CommandRunner, kw_only=True):
     """Runs no command: `tests` says what each test came to on the files that are checked out."""
 
     history: MemoryHistory
@@ -107,7 +107,7 @@ class MemoryPool(WorktreePool):
         self.opened.append(commit)
         return self
 
-    def add(self) -> TestRunner:
+    def add(self) -> CommandRunner:
         return self._make()
 
     def __exit__(self, *_: object) -> None:

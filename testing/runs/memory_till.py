@@ -32,8 +32,8 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.report.trace import choose, read_trace
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
@@ -58,10 +58,10 @@ class UnittestRunner(MemoryRunner, kw_only=True):
     """Writes the files that are checked out into a folder, and carries the commands out in this process."""
 
     def checkout(self, commit: str) -> None:
-        TestRunner.checkout(self, commit)
+        CommandRunner.checkout(self, commit)
 
     def run_apart(self, command: str) -> tuple[int, str]:
-        return TestRunner.run_apart(self, command)
+        return CommandRunner.run_apart(self, command)
 
     def _run(
         self,
@@ -74,7 +74,7 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
-        return TestRunner._run(self, command, heard, left_out, traced=traced, asked=asked, seconds=seconds)
+        return CommandRunner._run(self, command, heard, left_out, traced=traced, asked=asked, seconds=seconds)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

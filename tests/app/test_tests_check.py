@@ -12,8 +12,8 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
+from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 FILES = {
     ".gitignore": "_version.py\n",
@@ -29,9 +29,9 @@ class Silence:
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> TestRunner:
+def runner(tmp_path: Path) -> CommandRunner:
     repo = open_repository(make_repository(tmp_path / "project", FILES))
-    return TestRunner(
+    return CommandRunner(
         config=TestingConfig(test_command="t"),
         tree=TestWorktree(worktree=add_worktree(repo, repo.head, tmp_path / "tree", "task")),
         inherited={},
@@ -77,27 +77,27 @@ def read(code: int = 0, excerpt: str = "", message: str = "", **outcomes: Outcom
     ids=range(8),
 )
 def test_a_command_is_right_only_if_tests_are_seen_to_run(
-    run: TestRun, ok: bool, said: str, runner: TestRunner
+    run: TestRun, ok: bool, said: str, runner: CommandRunner
 ) -> None:
     first = next(findings_of(runner, "test_command", run))
     assert (first.ok, said in first.text) == (ok, True), first.text
 
 
-def test_an_exit_code_that_no_test_explains_is_told_with_its_reason(runner: TestRunner) -> None:
+def test_an_exit_code_that_no_test_explains_is_told_with_its_reason(runner: CommandRunner) -> None:
     low = "ERROR: Coverage failure: total of 43 is less than fail-under=95"
     first, second = findings_of(runner, "test_command", read(code=1, excerpt=low, a="passed"))
     assert first.ok
     assert f"test_command exits with 1 though no test fails: {low}" in second.text
 
 
-def test_tests_of_which_none_can_be_imported_are_not_right(runner: TestRunner) -> None:
+def test_tests_of_which_none_can_be_imported_are_not_right(runner: CommandRunner) -> None:
     write(runner.tree.repo_top, {"p/_version.py": "v = 1\n"})
     (only,) = findings_of(runner, "test_command", read(code=2, message=VERSION))
     assert (only.ok, VERSION in only.text) == (False, True)
     assert only.remedy.endswith("put into .worktreeinclude, a line each: p/_version.py")
 
 
-def test_an_ignored_file_that_some_tests_need_is_named(runner: TestRunner) -> None:
+def test_an_ignored_file_that_some_tests_need_is_named(runner: CommandRunner) -> None:
     write(runner.tree.repo_top, {"p/_version.py": "v = 1\n"})
     found = {
         one.name: one

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import relative_pass, short_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import list_decisions
-from clean_room_agent.orchestrator.testing.output import normalise
+from clean_room_agent.orchestrator.test_runs.output import normalise
 from clean_room_agent.workspace import Workspace
 
 Identity = tuple[str, str, str, int]

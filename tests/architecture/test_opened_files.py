@@ -62,10 +62,10 @@ OWN_NAMES = {
     "training/shards.py": "its own files in the work folder that the user names",
     # the system's
     "supervisor.py": "/proc",
-    "orchestrator/testing/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
-    "orchestrator/testing/guard/cra_identity.py": "runs with the tests, modules that they loaded",
-    "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
-    "orchestrator/testing/ignored_folders.py": "a folder held by `safe_open`, where there is no `cp`",
+    "orchestrator/test_runs/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
+    "orchestrator/test_runs/guard/cra_identity.py": "runs with the tests, modules that they loaded",
+    "orchestrator/test_runs/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
+    "orchestrator/test_runs/ignored_folders.py": "a folder held by `safe_open`, where there is no `cp`",
 }
 
 

@@ -72,7 +72,7 @@ def test_a_flood_of_output_is_bounded_and_tests_that_hang_with_children_are_ende
 
 
 def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(tmp_path: Path) -> None:
-    """`tests/orchestrator/testing/test_run_validity.py` has other commands that cannot judge."""
+    """`tests/orchestrator/test_runs/test_run_validity.py` has other commands that cannot judge."""
     command = "no-such-runner --all"
     told = make_project(tmp_path, test_command=command).solve_scripted({})
     assert (told.code, told.traces, told.branches, told.sessions) == (2, {}, (), ())
@@ -87,7 +87,7 @@ def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(t
 
 
 def test_a_generated_file_that_the_copy_lacks_is_said_before_a_model_is_asked(till: Project) -> None:
-    """`tests/orchestrator/testing/test_missing_modules.py` has other modules that are missing."""
+    """`tests/orchestrator/test_runs/test_missing_modules.py` has other modules that are missing."""
     write(till.top, {".gitignore": "_version.py\n", "till/__init__.py": "from till._version import v\n"})
     git(till.top, "add", "-A")
     write(till.top, {"till/_version.py": "v = 1\n"})

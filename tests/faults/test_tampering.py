@@ -12,7 +12,7 @@ BY_NAME = {trick.name: trick for trick in (*TRICKS, *BASELINE_TRICKS, *FILE_TRIC
 
 
 def test_a_trick_is_refused_and_the_reason_says_what_was_found(tmp_path: Path) -> None:
-    """`tests/orchestrator/testing/test_tricks.py` has others, `tests/orchestrator/test_finishing.py` changed configuration."""
+    """`tests/orchestrator/test_runs/test_tricks.py` has others, `tests/orchestrator/test_finishing.py` changed configuration."""
     trick = BY_NAME["unittest's assertEqual is replaced (unittest)"]
     outcome = play(trick, tmp_path / "project", **ONE_ATTEMPT)
     assert not outcome.accepted

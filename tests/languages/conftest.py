@@ -1,5 +1,5 @@
 """Tiny projects whose tests are run for real."""
 
-from tests.orchestrator.testing.conftest import project, run, run_once, write
+from tests.orchestrator.test_runs.conftest import project, run, run_once, write
 
 __all__ = ["project", "run", "run_once", "write"]

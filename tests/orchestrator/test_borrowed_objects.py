@@ -11,7 +11,7 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.visible_metadata import alternate_folders
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs, set_up_sandbox
+from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs, set_up_sandbox
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 __all__ = ["on_disk"]  # in the place of `tmp_path`

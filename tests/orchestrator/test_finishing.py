@@ -14,7 +14,7 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import repository_goals
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Trace
+from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, Trace
 
 FILES = {"a.py": "a = 0\n", "tests/test_a.py": "import a\n"}
 

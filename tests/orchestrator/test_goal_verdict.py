@@ -21,8 +21,8 @@ from clean_room_agent.orchestrator.goal_verdict import (
     told_at_first,
     verdict_of,
 )
-from clean_room_agent.orchestrator.testing.gate import judge_final
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
+from clean_room_agent.orchestrator.test_runs.gate import judge_final
+from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 A, B = "t.py::a", "t.py::b"
 

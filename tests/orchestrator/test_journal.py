@@ -11,7 +11,7 @@ from clean_room_agent.orchestrator.events import Note, PassFinished, PassStarted
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.task import Hint
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
+from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 META = f"{TASK_ID}:meta_plan"
 HEADER = PassHeader(kind=PassType.META_PLAN, pass_id=META, title="plan")

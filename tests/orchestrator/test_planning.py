@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.planning import (
     plan_parts,
 )
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.results import evidence_of
+from clean_room_agent.orchestrator.test_runs.results import evidence_of
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
 PART = part("p1", "a.py", "b.py")

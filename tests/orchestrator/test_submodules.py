@@ -47,7 +47,7 @@ def test_an_empty_submodule_is_said_with_the_remedy(till: Project) -> None:
 
 @pytest.mark.parametrize(("mode", "how"), [("none", "link"), ("bwrap", "mount")])
 def test_a_linked_submodule_is_there_in_every_attempt(till: Project, mode: str, how: str) -> None:
-    """Copies are in `tests/orchestrator/testing/test_ignored_folders.py`."""
+    """Copies are in `tests/orchestrator/test_runs/test_ignored_folders.py`."""
     if mode == "bwrap":
         installed()
     key = "in_sandbox" if mode == "bwrap" else "without_sandbox"

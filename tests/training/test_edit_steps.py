@@ -12,7 +12,7 @@ from clean_room_agent.app.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
+from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.edit_steps import Clone, EditSteps

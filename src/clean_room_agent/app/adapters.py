@@ -37,7 +37,7 @@ from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
-    from clean_room_agent.orchestrator.testing.worktrees import SandboxInputs
+    from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
     from clean_room_agent.training.adapters import Evaluated
     from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.edit_steps import Changes, Clone, Tested
@@ -272,7 +272,7 @@ def opened_tests(
         GitError: the worktree cannot be created.
     """
     from clean_room_agent.orchestrator.events import Nobody
-    from clean_room_agent.orchestrator.testing.worktrees import RunnerSetup, WorktreePool
+    from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, WorktreePool
     from clean_room_agent.training.edit_steps import Tested
 
     setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=dict(os.environ), place=place)

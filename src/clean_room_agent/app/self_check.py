@@ -38,8 +38,8 @@ from clean_room_agent.llm.answers import (
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.orchestrator.config import SandboxMode
-from clean_room_agent.orchestrator.testing.test_commands import program_of
-from clean_room_agent.orchestrator.testing.worktrees import NO_SANDBOX
+from clean_room_agent.orchestrator.test_runs.test_commands import program_of
+from clean_room_agent.orchestrator.test_runs.worktrees import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes

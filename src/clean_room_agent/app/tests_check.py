@@ -15,7 +15,8 @@ from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.languages.test_runners import ABSENT
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.testing.missing_modules import (
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.missing_modules import (
     ignored_imports,
     include_remedy,
     missing_modules,
@@ -23,10 +24,9 @@ from clean_room_agent.orchestrator.testing.missing_modules import (
     own_names,
     package_of,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure
-from clean_room_agent.orchestrator.testing.run import require_judging
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner
-from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
+from clean_room_agent.orchestrator.test_runs.run import require_judging
+from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 
@@ -69,7 +69,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
             delete_ref(repo, ref)
 
 
-def findings_of(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
+def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Finding]:
     """What a run of the command `key`, before any change, tells."""
     try:
         require_judging(run, runner.config, key, sandboxed=runner.sandbox is not None)

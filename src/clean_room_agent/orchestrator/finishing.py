@@ -35,8 +35,8 @@ from clean_room_agent.orchestrator.goal_verdict import (
 )
 from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.deciding import Deciding
-from clean_room_agent.orchestrator.testing.gate import (
+from clean_room_agent.orchestrator.test_runs.deciding import Deciding
+from clean_room_agent.orchestrator.test_runs.gate import (
     UNTESTED,
     FinalVerdict,
     ends_as_before,
@@ -44,7 +44,7 @@ from clean_room_agent.orchestrator.testing.gate import (
     judge_restored,
     newly_failing,
 )
-from clean_room_agent.orchestrator.testing.results import TestRun, exit_without_failure, upgrade_test_run
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, upgrade_test_run
 from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
 
 Kind = Literal["test", "test support", "test configuration", "CI"]
@@ -350,7 +350,7 @@ def _has_changes(run: Run) -> bool:
 
 def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
     """Whether the result changes no test or test configuration of the base."""
-    from clean_room_agent.orchestrator.testing.written_tests import declares_tests
+    from clean_room_agent.orchestrator.test_runs.written_tests import declares_tests
 
     commits, before = run.commits, _before(run)
     base, changed = commits.tree(before), commits.changed(before, commits.head)

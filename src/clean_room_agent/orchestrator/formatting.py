@@ -15,8 +15,8 @@ from clean_room_agent.file_contents import MAX_TEXT_BYTES, NotTextError, decode
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.orchestrator.commits import REGULAR_MODES
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.gate import newly_failing
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.gate import newly_failing
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 MAX_NAMED = 3
 

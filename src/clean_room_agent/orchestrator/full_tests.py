@@ -12,8 +12,8 @@ from clean_room_agent.languages.python.test_log import read_test_log
 from clean_room_agent.languages.test_names import is_bare, is_of_file
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.results import TestRun, has_replaced, upgrade_test_run
-from clean_room_agent.orchestrator.testing.run import (
+from clean_room_agent.orchestrator.test_runs.results import TestRun, has_replaced, upgrade_test_run
+from clean_room_agent.orchestrator.test_runs.run import (
     MAX_NAMES,
     has_started,
     passed_again,
@@ -74,7 +74,7 @@ def _require_standard(run: Run, found: TestRun, key: str) -> None:
     runner = run.tests
     require_judging(found, runner.config, key, sandboxed=runner.sandbox is not None)
     if not found.green() and found.end.returncode != 0:
-        from clean_room_agent.orchestrator.testing.missing_modules import require_imports
+        from clean_room_agent.orchestrator.test_runs.missing_modules import require_imports
 
         require_imports(found, runner.tree.repo_top, key, run.task.description)
 
@@ -87,7 +87,7 @@ def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
     is_full = report.whole and not unloaded and not log.missing() and not (found.is_empty and log.died)
     if is_full or not has_started(found):
         return found
-    from clean_room_agent.orchestrator.testing.base_tests import completed
+    from clean_room_agent.orchestrator.test_runs.base_tests import completed
 
     return completed(run.tests, found, base, run.commits.tree(base), further.append)
 

@@ -33,8 +33,8 @@ from clean_room_agent.languages.test_names import files_meant
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.full_tests import note_tests
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.output import normalise
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.output import normalise
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.paths import is_test_module
 
 MAX_SEEN = 1_000_000

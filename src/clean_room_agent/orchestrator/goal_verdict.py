@@ -19,8 +19,8 @@ from clean_room_agent.artifacts.names import listed
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.languages.test_names import file_part, is_in, is_of_file
 from clean_room_agent.languages.test_runners import HOLDER
-from clean_room_agent.orchestrator.testing.gate import tests_below
-from clean_room_agent.orchestrator.testing.results import TestRun, missed_threshold
+from clean_room_agent.orchestrator.test_runs.gate import tests_below
+from clean_room_agent.orchestrator.test_runs.results import TestRun, missed_threshold
 
 MAX_RED = 20
 """Red tests of the repository that are kept as evidence: a task need not be about them."""

@@ -26,7 +26,7 @@ from clean_room_agent.orchestrator.goal_runs import GoalRuns
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals, compile_statement
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 FEW = 10
 """So many red tests may all be what a task is about that names nothing."""

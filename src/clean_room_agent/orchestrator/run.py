@@ -18,10 +18,10 @@ from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.journal import Journal, as_text
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.task import RunLimits, Task
-from clean_room_agent.orchestrator.testing.deciding import NO_TRACE, Deciding, Trace, deciding_files
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner
-from clean_room_agent.orchestrator.testing.worktrees import WorktreePool
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, Deciding, Trace, deciding_files
+from clean_room_agent.orchestrator.test_runs.results import TestRun
+from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
@@ -79,7 +79,7 @@ class RunContext:
         index: RunIndex,
         journal: Journal,
         commits: RunCommits,
-        runner: TestRunner,
+        runner: CommandRunner,
         *,
         unlike: Sequence[str] = (),
     ) -> None:
@@ -262,7 +262,7 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.task.limits
 
     @property
-    def tests(self) -> TestRunner:
+    def tests(self) -> CommandRunner:
         """Runs commands in the run's own worktree."""
         return self.worktrees.first
 

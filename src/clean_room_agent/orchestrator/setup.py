@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.events import RunStarted
 from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext, RunIndex
 from clean_room_agent.orchestrator.task import Task
-from clean_room_agent.orchestrator.testing.worktrees import WorktreePool, several
+from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool, several
 
 
 class Origin(Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from clean_room_agent.orchestrator.steps.missing_context import is_new
 from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.task_evidence import task_evidence
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 if TYPE_CHECKING:
     from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase

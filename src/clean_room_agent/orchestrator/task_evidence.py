@@ -23,7 +23,7 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.languages.test_names import files_meant, group_of
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.test_runs.results import TestRun, evidence_of
 from clean_room_agent.paths import is_test_path
 
 Read = Callable[[str], str]

@@ -7,14 +7,14 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
-from tests.orchestrator.testing.tiny_project import Runner, RunOnce, Write
+from tests.orchestrator.test_runs.tiny_project import Runner, RunOnce, Write
 
 from clean_room_agent.artifacts.test_results import Reading, together
 from clean_room_agent.languages.ecmascript.script_runner import operated
 from clean_room_agent.languages.run_reports import EndedCommand, guard_folder
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
-from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.test_commands import clear_guard_folder
+from clean_room_agent.orchestrator.test_runs.gate import judge_final, judge_step
+from clean_room_agent.orchestrator.test_runs.test_commands import clear_guard_folder
 
 RECORDED = Path(__file__).parents[2] / "assets" / "runner_reports"
 A = "/tree/a.test.js"

@@ -4,7 +4,7 @@ from testing.runs.memory_run import pytest_run
 
 from clean_room_agent.orchestrator.direct.candidates import TriedAnswer, choose, likeliest_first
 from clean_room_agent.orchestrator.steps.attempt import Judgment
-from clean_room_agent.orchestrator.testing.gate import StepVerdict
+from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
 
 def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool = True) -> TriedAnswer:

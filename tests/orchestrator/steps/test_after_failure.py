@@ -15,7 +15,7 @@ from clean_room_agent.orchestrator.steps.after_failure import (
 )
 from clean_room_agent.orchestrator.steps.attempt import Attempt, AttemptChange, Judgment, StepJob
 from clean_room_agent.orchestrator.steps.rounds import History
-from clean_room_agent.orchestrator.testing.gate import StepVerdict
+from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
 FIRST = Action(kind="retry", rule="first attempt")
 JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")

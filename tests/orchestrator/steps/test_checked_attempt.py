@@ -21,7 +21,7 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
     why_not,
 )
 from clean_room_agent.orchestrator.steps.rounds import context_for
-from clean_room_agent.orchestrator.testing.results import CommandEnd, TestRun
+from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 FIRST = Action(kind="retry", rule="first attempt")
 RIGHT = replacing("a.py", "a = 0", "a = 1")

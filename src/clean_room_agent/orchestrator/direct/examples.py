@@ -9,7 +9,7 @@ from clean_room_agent.execute.goals.new_tests import Looked
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.stated_goals import Found, StatedGoals
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 
 class HeldExamples(Struct, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_runner import TestRunner
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 SAID_CHARS = 200
 """Of what a command printed last."""
@@ -40,12 +40,12 @@ class GoalsAtBase(Struct, frozen=True, kw_only=True):
     """The step's tests with them: what the tests of a candidate are compared with."""
 
 
-def run_goals(runner: TestRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
+def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
     """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread."""
     return _ran(runner, goals, _tests(runner, goals, like))
 
 
-def goals_at_base(runner: TestRunner, goals: Sequence[GoalTest], base: TestRun) -> GoalsAtBase:
+def goals_at_base(runner: CommandRunner, goals: Sequence[GoalTest], base: TestRun) -> GoalsAtBase:
     """Run the goal tests in the runner's worktree, which is at the base with those that were added; `base` are the step's tests
     without these.
     """
@@ -86,7 +86,7 @@ def _joined(base: TestRun, goals: Sequence[GoalTest], tests: TestRun | None) -> 
     return replace(base, report=report, failing=failing)
 
 
-def _tests(runner: TestRunner, goals: Sequence[GoalTest], like: TestRun) -> TestRun | None:
+def _tests(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> TestRun | None:
     """The run of the goal tests that are tests; None if there are only commands."""
     names = tuple(goal.name for goal in goals if not goal.command)
     if not names:
@@ -94,7 +94,7 @@ def _tests(runner: TestRunner, goals: Sequence[GoalTest], like: TestRun) -> Test
     return runner.run_some_unseen(like, names) or runner.run_step_unseen()
 
 
-def _ran(runner: TestRunner, goals: Sequence[GoalTest], tests: TestRun | None) -> GoalRun:
+def _ran(runner: CommandRunner, goals: Sequence[GoalTest], tests: TestRun | None) -> GoalRun:
     names = tuple(goal.name for goal in goals if not goal.command)
     green: list[str] = []
     said: list[tuple[str, str]] = []

@@ -28,9 +28,9 @@ from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import Judgment
-from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.worktrees import at_a_time
+from clean_room_agent.orchestrator.test_runs.gate import judge_step
+from clean_room_agent.orchestrator.test_runs.results import TestRun
+from clean_room_agent.orchestrator.test_runs.worktrees import at_a_time
 
 PART, STEP = "direct", "change"
 """The ids under which its pass is recorded."""

@@ -15,8 +15,8 @@ from clean_room_agent.orchestrator.direct.questions import Questions, Target
 from clean_room_agent.orchestrator.direct.route import PART, STEP, Direct, may_change, try_direct
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.goal_trace import trace_goals
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 MOST_PLACES = 6
 OBSERVED_CHARS = 900

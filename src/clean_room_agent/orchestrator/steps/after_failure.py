@@ -31,7 +31,7 @@ from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
 from clean_room_agent.orchestrator.steps.rounds import History
-from clean_room_agent.orchestrator.testing.results import evidence_of
+from clean_room_agent.orchestrator.test_runs.results import evidence_of
 
 ACTION, DIAGNOSIS = "action", "diagnosis"
 """Names of entries in the journal, under the pass of an attempt."""

@@ -31,8 +31,8 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unshown_targets,
 )
 from clean_room_agent.orchestrator.task_evidence import task_evidence
-from clean_room_agent.orchestrator.testing.gate import StepVerdict
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 TRIED = "Tried before, and not enough:"
 VARIED_TEMPERATURE = 0.7

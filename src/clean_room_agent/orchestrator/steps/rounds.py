@@ -45,8 +45,8 @@ from clean_room_agent.orchestrator.steps.checked_attempt import (
     why_not,
 )
 from clean_room_agent.orchestrator.task_evidence import task_evidence
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.worktrees import at_a_time
+from clean_room_agent.orchestrator.test_runs.results import TestRun
+from clean_room_agent.orchestrator.test_runs.worktrees import at_a_time
 
 if TYPE_CHECKING:  # of a step that fails
     from clean_room_agent.orchestrator.recovery import Advice, AttemptSeen

@@ -19,7 +19,7 @@ from clean_room_agent.orchestrator.commits import SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
-from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
+from clean_room_agent.orchestrator.test_runs.test_commands import import_command, import_fault
 
 MAX_SAID = 400
 """Characters of why a scaffold was dropped."""

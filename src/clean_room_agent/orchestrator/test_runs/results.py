@@ -1,0 +1,241 @@
+"""The results of a test command, as readers, runner and gate share them, and as evidence for retrieval."""
+
+import re
+from collections.abc import Collection
+from typing import Any, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.test_results import RED, SEVERITY, UNKNOWN, TestReport, merge
+from clean_room_agent.languages.test_names import is_of_file
+from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, Trace
+from clean_room_agent.orchestrator.test_runs.test_commands import Watched
+
+EXCERPT_BOUND = 20_000
+NUMBER_MARK = "~"
+LAST_MARK = re.compile(r"(?s)(.*)( > |::|\.)(.*)")
+"""A test's name up to its last part, the mark before that, and that."""
+
+
+class CommandEnd(Struct, frozen=True, kw_only=True):
+    """How a test command ended, and what it printed."""
+
+    returncode: int
+    timed_out: bool = False
+    duration_ms: int = 0
+    output: str = ""
+    """As it was printed, for the record: standard output, then standard error; of long streams the beginning and the
+    end, with a mark between.
+    """
+    excerpt: str = ""
+    """The normalised output for a prompt; beyond `EXCERPT_BOUND` characters the beginning and the end, with a mark
+    between.
+    """
+
+
+class TestRun(Struct, frozen=True, kw_only=True):
+    """One run of a test command, read as far as its runner allows."""
+
+    __test__: ClassVar[bool] = False
+
+    command: str
+    end: CommandEnd
+    report: TestReport = field(default_factory=TestReport)
+    failing: tuple[FailingTest, ...] = ()
+    """Files that could not be collected first, then by name."""
+    frames: tuple[StackFrame, ...] = ()
+    """Frames of the failures, in their order, innermost first, without duplicates; only files of the tree."""
+    watched: Watched = field(default_factory=Watched)
+    trace: Trace = NO_TRACE
+    """What its processes depended on; only the baseline's is recorded."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the runner finished and found no test."""
+        return (
+            self.report.whole
+            and self.report.runner != UNKNOWN
+            and not self.report.collected
+            and not self.report.outcomes
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the runner named all tests that there are, by running them."""
+        report = self.report
+        return report.whole and report.runner != "unknown" and not report.written and not report.uncounted
+
+    def red(self) -> frozenset[str]:
+        """The names that failed or broke."""
+        return frozenset(name for name, outcome in self.report.outcomes.items() if outcome in RED)
+
+    def green(self) -> frozenset[str]:
+        """The names that passed."""
+        return frozenset(name for name, outcome in self.report.outcomes.items() if outcome == "passed")
+
+
+def upgrade_test_run(kept: Any) -> Any:
+    """Convert a test run as earlier versions stored it (one flat object) to the parts of a `TestRun`."""
+    if not isinstance(kept, dict) or "returncode" not in kept:
+        return kept
+    of_end, of_report = CommandEnd.__struct_fields__, TestReport.__struct_fields__
+    own = {key: value for key, value in kept.items() if key not in {*of_end, *of_report}}
+    end = {key: value for key, value in kept.items() if key in of_end}
+    report = {key: value for key, value in kept.items() if key in of_report}
+    return {**own, "end": end, "report": report}
+
+
+class ChangingNames(Struct, kw_only=True):
+    """The names of tests that the unchanged tree gives only once: with a random number, a date, an id. By such a name no test can be
+    missed; these tests of one function, or of one class or suite, are numbered instead, those that passed first:
+
+        one run                 the next one             both count as
+        t.py::f[a]  passed      t.py::f[a]  passed       t.py::f[a]  passed
+        t.py::f[17] failed      t.py::f[4]  passed       t.py::f[~1] passed
+        t.py::f[23] passed      t.py::f[86] failed       t.py::f[~2] failed
+
+    So a test that an edit takes away is missed nonetheless.
+    """
+
+    stable: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Of each group with names that change, those that do not."""
+    least: dict[str, int] = field(default_factory=dict)
+    """How many others each run of the unchanged tree has."""
+
+    def learn(self, first: TestRun, again: TestRun) -> tuple[str, ...]:
+        """The groups, sorted, of which two runs of one tree do not have the same names."""
+        if not (first.report.whole and again.report.whole and first.report.named and again.report.named):
+            return ()
+        had, has = _by_group(first), _by_group(again)
+        groups = sorted(group for group, names in had.items() if names - has.get(group, set()))
+        for group in groups:
+            one, other = had[group], has.get(group, set())
+            stable = self.stable.get(group, frozenset(one)) & one & other
+            counts = (len(one - stable), len(other - stable), self.least.get(group, len(one)))
+            self.stable[group], self.least[group] = stable, min(counts)
+        return tuple(groups)
+
+    def numbers(self, run: TestRun) -> dict[str, str]:
+        """What each name that changes counts as in the run; "" for tests that passed and are more than there have to be."""
+        numbered: dict[str, str] = {}
+        for group, stable in self.stable.items():
+            outcomes = run.report.outcomes
+            names = [name for name in outcomes if _group(name) == group and name not in stable]
+            names.sort(key=lambda name: (SEVERITY.index(outcomes[name]), name))
+            passed = sum(outcomes[name] == "passed" for name in names)
+            more = min(max(len(names) - self.least[group], 0), passed)
+            numbered.update(dict.fromkeys(names[:more], ""))
+            numbered.update((name, _numbered(group, name, at)) for at, name in enumerate(names[more:], 1))
+        return numbered
+
+    def of(self, run: TestRun) -> TestRun:
+        """The run, in which these tests have their numbers as names."""
+        if not (self.stable and run.report.named):
+            return run
+        numbered = self.numbers(run)
+        outcomes = ((numbered.get(name, name), outcome) for name, outcome in run.report.outcomes.items())
+        failing = (replace(test, name=numbered.get(test.name, test.name)) for test in run.failing)
+        report = replace(run.report, outcomes=merge(pair for pair in outcomes if pair[0]))
+        return replace(run, report=report, failing=tuple(failing))
+
+
+def has_replaced(before: TestRun, after: TestRun) -> bool:
+    """Whether tests are missing in `after` where it has others that `before` lacks."""
+    had, has = _by_group(before), _by_group(after)
+    comparable = before.report.named and after.report.named and before.command == after.command
+    return comparable and any(
+        has.get(group, set()) - names and names - has.get(group, set()) for group, names in had.items()
+    )
+
+
+def _by_group(run: TestRun) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name in run.report.outcomes:
+        if not is_of_file(name):
+            found.setdefault(_group(name), set()).add(name)
+    return found
+
+
+def _group(name: str) -> str:
+    """The function of a test with parameters; of another one, its class or suite."""
+    if "::" in name and name.endswith("]"):
+        return name.partition("[")[0]
+    found = LAST_MARK.match(name)
+    return found[1] if found else ""
+
+
+def _numbered(group: str, name: str, number: int) -> str:
+    if name.startswith(f"{group}["):
+        return f"{group}[{NUMBER_MARK}{number}]"
+    found = LAST_MARK.match(name)
+    return f"{group}{found[2] if found else ''}{NUMBER_MARK}{number}"
+
+
+def function_of_numbered(name: str) -> str:
+    """What a runner knows of a test: its name or, if that is a number in place of parameters, its function; "" if nothing."""
+    function, marked, _ = name.partition(f"[{NUMBER_MARK}")
+    if marked:
+        return function
+    found = LAST_MARK.match(name)
+    return "" if found and found[3].startswith(NUMBER_MARK) else name
+
+
+MAX_TESTS = 50
+MAX_MESSAGES = 60
+MAX_FRAMES = 60
+THRESHOLD = re.compile(
+    r"coverage failure|required (?:test )?coverage|coverage\b.*\bthreshold\b", re.IGNORECASE
+)
+"""What tools say of a coverage that is too low."""
+TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
+
+
+def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
+    """The run's failing tests, error lines and frames, without duplicates; of the tests `left_out`, only the names.
+
+    Order: files that could not be collected, then failing tests by name; messages and frames in that order of their
+    tests, frames innermost first. Limits cut off the ends. A run whose failures have no names gives the last lines of
+    its output about errors; an incomplete one also gives the reason, first.
+    """
+    shown = [test for test in run.failing if test.name not in left_out]
+    others = {frame for test in run.failing if test.name in left_out for frame in test.frames}
+    others -= {frame for test in shown for frame in test.frames}
+    words = [line for test in shown for line in test.message.split("\n") if line.strip()]
+    if not run.failing and run.end.returncode != 0:
+        words = telling_lines(run.end.excerpt)
+    first: dict[str, FailingTest] = {}
+    for test in shown:
+        first.setdefault(test.name, test)
+    if run.report.problem:
+        words.insert(0, run.report.problem)
+    return Evidence(
+        tests=tuple(first.values())[:MAX_TESTS],
+        messages=tuple(dict.fromkeys(words))[:MAX_MESSAGES],
+        frames=tuple(frame for frame in run.frames if frame not in others)[:MAX_FRAMES],
+        others=tuple(sorted({test.name for test in run.failing if test.name in left_out})),
+    )
+
+
+def telling_lines(output: str) -> list[str]:
+    """The lines of `output` about errors, in order: the last `MAX_MESSAGES`, or its last 20 lines if there are none."""
+    lines = [line.strip() for line in output.split("\n") if line.strip()]
+    return [line for line in lines if TELLING.search(line)][-MAX_MESSAGES:] or lines[-20:]
+
+
+def missed_threshold(run: TestRun) -> str:
+    """The line of the output that says that too little is covered by tests; "" if there is none, or the command succeeds."""
+    if run.end.returncode == 0:
+        return ""
+    lines = (line.strip() for line in run.end.excerpt.split("\n"))
+    return next((line for line in lines if THRESHOLD.search(line)), "")
+
+
+def exit_without_failure(run: TestRun) -> str:
+    """How the command ends although no test fails, with the line of its output that says why; "" for any other end."""
+    report = run.report
+    if run.end.returncode == 0 or run.red() or not report.whole or report.runner == "unknown" or run.is_empty:
+        return ""
+    line = missed_threshold(run) or next(reversed(telling_lines(run.end.excerpt)), "")
+    return f"exits with {run.end.returncode} though no test fails" + (f": {line}" if line else "")
