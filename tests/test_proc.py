@@ -335,23 +335,6 @@ def test_a_python_that_does_not_start_by_itself_is_named(
     assert str(python) in raised.value.message
 
 
-def test_output_is_heard_while_the_command_runs(tmp_path: Path) -> None:
-    go_on = tmp_path / "go on"
-    heard: list[bytes] = []
-
-    def hear(data: bytes) -> None:
-        heard.append(data)
-        go_on.touch()
-
-    done = proc.run(
-        f"echo one; until test -e '{go_on}'; do sleep 0.01; done; echo two",
-        cwd=tmp_path,
-        timeout=PATIENCE,
-        heard=hear,
-    )
-    assert done.stdout == b"".join(heard) == b"one\ntwo\n"
-
-
 def test_a_channel_is_apart_from_the_output_and_closed_at_the_end(tmp_path: Path) -> None:
     channel, out = os.pipe(), list[bytes]()
     there = f"/dev/fd/{channel[1]}"

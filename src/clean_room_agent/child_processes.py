@@ -8,7 +8,7 @@ the folder in which a child runs: that of a repository, or one that code under t
 import errno
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from clean_room_agent.errors import SYSTEM_FAULTS, CommandError
 
@@ -62,9 +62,7 @@ def _found(name: str, path: str) -> str:
 class Capture:
     """The first and the last half of `bound` bytes of a stream of any length."""
 
-    def __init__(self, bound: int, heard: Callable[[bytes], None] | None = None) -> None:
-        """`heard` gets each chunk as it arrives."""
-        self._heard = heard
+    def __init__(self, bound: int) -> None:
         self.half = max(1, bound // 2)
         self.head = bytearray()
         self.tail = bytearray()
@@ -72,8 +70,6 @@ class Capture:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next chunk of the stream."""
-        if self._heard is not None:
-            self._heard(chunk)
         self.total += len(chunk)
         space = self.half - len(self.head)
         if space > 0:

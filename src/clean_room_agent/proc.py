@@ -71,7 +71,6 @@ def run(
     rlimits: Rlimits | None = None,
     watch: Callable[[int], str] | None = None,
     keep: Sequence[int] = (),
-    heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """Run the command, and leave nothing running that it started, daemons included.
 
@@ -81,14 +80,14 @@ def run(
     only the process group is killed: 12 ms cheaper, for programs that start no daemons; on systems other than Linux
     this is always so. `rlimits` are for what is not contained. `watch` is called with the command's process, often, and ends it by
     saying why. The command inherits the open files in `keep` under their numbers, in
-    addition to the three streams. `heard` gets standard output as it arrives.
+    addition to the three streams.
 
     Raises:
         CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
-    out, err = Capture(bound, heard), Capture(bound)
+    out, err = Capture(bound), Capture(bound)
     stdin = subprocess.PIPE if input else subprocess.DEVNULL
     child = _start(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
     streams = _Streams(child, input, out.feed, err.feed)

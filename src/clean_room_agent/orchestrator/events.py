@@ -42,12 +42,6 @@ class TestsStarted(Struct, frozen=True, kw_only=True):
     """Seconds that the same command took when it last ran in this run; 0 if it has not run."""
 
 
-class TestsProgress(Struct, frozen=True, kw_only=True):
-    """How far the tests have come, if their runner says so."""
-
-    percent: int
-
-
 class TestsFinished(Struct, frozen=True, kw_only=True):
     """A test command ended."""
 
@@ -117,7 +111,6 @@ Event = (
     RunStarted
     | Note
     | TestsStarted
-    | TestsProgress
     | TestsFinished
     | IndexProgress
     | PassStarted

@@ -34,7 +34,7 @@ LEAST_WORDS = 24
 """Columns that are reserved for what is being done, before figures."""
 INDENT = "  "
 SHOWN_PATHS = 5
-MOVING = (CallProgress, events.TestsProgress, events.IndexProgress)
+MOVING = (CallProgress, events.IndexProgress)
 
 
 class _Call(Struct, frozen=True, kw_only=True):
@@ -95,8 +95,6 @@ class LiveLine:
                 self._index(event)
             case events.TestsStarted():
                 self._do(f"{event.what} tests".strip(), expected=event.expected_seconds)
-            case events.TestsProgress():
-                self._share = event.percent / 100
             case events.TestsFinished():
                 self._tests = f"tests {event.passed} passed, {event.failed} failed" if event.known else ""
                 self._do(self._pass)

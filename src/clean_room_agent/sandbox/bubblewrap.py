@@ -7,7 +7,7 @@ import re
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -77,7 +77,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         timeout: float | None,
         bound: int = proc.DEFAULT_BOUND,
         input: bytes = b"",  # noqa: A002 - as proc.run names it
-        heard: Callable[[bytes], None] | None = None,
     ) -> proc.Completed:
         """Run a command in the sandbox, like `proc.run` without `check`; only permitted variables of `env` are
         passed.
@@ -85,7 +84,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
         """
-        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input, heard=heard)
+        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
             said = _last_words(done)
             raise CommandError(
@@ -101,7 +100,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         timeout: float | None,
         bound: int = proc.DEFAULT_BOUND,
         input: bytes = b"",  # noqa: A002 - as proc.run names it
-        heard: Callable[[bytes], None] | None = None,
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
@@ -135,7 +133,6 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 else None,
                 watch=LimitWatch(self.limits),
                 keep=files,
-                heard=heard,
                 contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that
             )
             told = _status(status)

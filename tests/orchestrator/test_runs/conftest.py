@@ -1,7 +1,7 @@
 """Tiny projects whose tests are run for real, and the run of them."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -70,11 +70,8 @@ def runner_of(project: Path, tmp_path: Path) -> Runner:
         *,
         timeout: float = PATIENCE,
         bound: int = 1_000_000,
-        heard: Callable[[bytes], None] | None = None,
     ) -> TestRun:
         env = test_commands.test_environment(inherited, project, project, report, command=command)
-        return run_tests(
-            command, cwd=project, env=env, timeout=timeout, report=report, bound=bound, heard=heard
-        )
+        return run_tests(command, cwd=project, env=env, timeout=timeout, report=report, bound=bound)
 
     return run

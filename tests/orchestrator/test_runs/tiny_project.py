@@ -1,7 +1,7 @@
 """The shapes of the fixtures in conftest.py, and the pytest command of the tiny projects."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -25,5 +25,4 @@ class Runner(Protocol):
         *,
         timeout: float = ...,
         bound: int = ...,
-        heard: Callable[[bytes], None] | None = ...,
     ) -> TestRun: ...

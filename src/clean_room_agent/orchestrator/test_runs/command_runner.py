@@ -1,6 +1,5 @@
 """Runs the repository's own commands in a worktree, and notifies the observer of test runs."""
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.config import TestingConfig
-from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
+from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.test_runs.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.test_runs.output import normalise
@@ -22,29 +21,6 @@ from clean_room_agent.orchestrator.test_runs.test_commands import may_wait, test
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Sandbox
-
-SAID = re.compile(rb"\[ {0,2}(\d{1,3})%\]")
-LONGEST = 6
-"""The longest match of `SAID`, in bytes."""
-
-
-class PercentReader:
-    """Reads a runner's output as it arrives, and reports each percentage once."""
-
-    def __init__(self, report: Callable[[int], None]) -> None:
-        self._report = report
-        self._reported = -1
-        self._rest = b""
-
-    def feed(self, data: bytes) -> None:
-        """Read more output; only the newest figure in `data` is reported, and only if it is above the last one."""
-        data = self._rest + data
-        self._rest = data[-(LONGEST - 1) :]
-        figures = SAID.findall(data)
-        if figures and self._reported < int(figures[-1]) <= 100:
-            self._reported = int(figures[-1])
-            self._report(self._reported)
-
 
 BASELINE = "baseline"
 CI_NOTE = (
@@ -193,7 +169,7 @@ class CommandRunner(Struct, kw_only=True):
         the report: `asked` says what, for the path at which the tree then stands. The observer is not notified.
         """
         with self.timed(TimeKind.TESTS, "trace"):
-            return self._run(command, None, left_out, asked=asked, seconds=seconds)
+            return self._run(command, left_out, asked=asked, seconds=seconds)
 
     def run_apart(self, command: str) -> tuple[int, str]:
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
@@ -236,9 +212,8 @@ class CommandRunner(Struct, kw_only=True):
 
     def _observed(self, command: str, what: str, left_out: Collection[str] = ()) -> TestRun:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
-        reader = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
         with self.timed(TimeKind.TESTS, what):
-            run = self._run(command, reader.feed, left_out, traced=what == BASELINE)
+            run = self._run(command, left_out, traced=what == BASELINE)
         if not left_out:
             self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
@@ -247,7 +222,6 @@ class CommandRunner(Struct, kw_only=True):
     def _run(
         self,
         command: str,
-        heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
@@ -264,7 +238,6 @@ class CommandRunner(Struct, kw_only=True):
             roots=(self.tree.repo_top,),
             bound=self.config.output_bound,
             sandbox=self.sandbox,
-            heard=heard,
             left_out=left_out,
         )
 

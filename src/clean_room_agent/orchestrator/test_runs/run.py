@@ -165,14 +165,13 @@ def run_tests(
     roots: Sequence[Path] = (),
     bound: int = proc.DEFAULT_BOUND,
     sandbox: "Sandbox | None" = None,
-    heard: Callable[[bytes], None] | None = None,
     left_out: Collection[str] = (),
 ) -> TestRun:
     """Run `command` in `cwd` with the shell, and leave none of its processes running. unittest is asked to name each
     test. `env` comes from `environment.test_environment` with the same `report`, the file for pytest's results; an
     older file there is deleted first. `timeout` is in seconds, `bound` in bytes per stream. Paths below `cwd` and
     `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in that, where `cwd` is
-    mounted at the place that the sandbox chooses. `heard` gets the output as it arrives. `left_out` are tests and files
+    mounted at the place that the sandbox chooses. `left_out` are tests and files
     that Python's runners do not run.
 
     Raises:
@@ -184,9 +183,9 @@ def run_tests(
     clear_guard_folder(report, left_out)
     asked = reduce(lambda told, runner: runner.asked(told), TEST_RUNNERS, command)
     if sandbox is None:
-        done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound, heard=heard)
+        done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
     else:
-        done = sandbox.run(asked, env=env, timeout=timeout, bound=bound, heard=heard)
+        done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
     report.parent.chmod(OWN)  # the command may have shut us out
     streams = [marked(done.stdout, done.stdout_cut), marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
