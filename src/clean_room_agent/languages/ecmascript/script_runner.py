@@ -59,13 +59,12 @@ class ScriptRunner(TestRunner):
         preload, reporter = (
             json.dumps(str(request.guard / name)) for name in ("preload.cjs", "node-reporter.cjs")
         )
-        if preload in given:
-            return {}
         options = [f"--require {preload}"]
         if runs_node_tests(request.command, request.package):
             options += ["--test-reporter=spec --test-reporter-destination=stdout"]
             options += [f"--test-reporter={reporter} --test-reporter-destination=stderr"]
-        return {"NODE_OPTIONS": " ".join(filter(None, (given, *options)))}
+        asked = " ".join(options)  # all runners of JavaScript ask in the same words
+        return {} if given.endswith(asked) else {"NODE_OPTIONS": f"{given} {asked}".strip()}
 
     def may_wait(self, command: str, root: Path) -> bool:
         if SCRIPTED.search(command):

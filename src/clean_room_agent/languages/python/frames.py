@@ -34,8 +34,10 @@ def words_after_frames(text: str) -> str:
     """What stands behind the last frame of a traceback and its source: the error; all of a text without frames."""
     lines = text.split("\n")
     frames = [at for at, line in enumerate(lines) if TRACEBACK_FRAME.match(line)]
-    rest = lines[frames[-1] + 1 :] if frames else lines
-    start = next((at for at, line in enumerate(rest) if line and not line[0].isspace()), 0) if frames else 0
+    if not frames:
+        return "\n".join(line.strip() for line in lines)
+    rest = lines[frames[-1] + 1 :]
+    start = next((at for at, line in enumerate(rest) if line and not line[0].isspace()), 0)
     return "\n".join(rest[start:])
 
 
