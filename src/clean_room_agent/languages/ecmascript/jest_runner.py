@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.printed_tests import NUMBERED, SEPARATOR, read_tree
-from clean_room_agent.languages.ecmascript.script_runner import (
-    ScriptRunner,
-)
+from clean_room_agent.languages.ecmascript.printed_tests import NUMBERED, read_tree
+from clean_room_agent.languages.ecmascript.script_runner import ScriptRunner
+from clean_room_agent.languages.test_names import SEPARATOR
 
 JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d{1,9}) total$", re.MULTILINE)
 JEST_SUITES = re.compile(r"^Test Suites: .*\d+ total$", re.MULTILINE)

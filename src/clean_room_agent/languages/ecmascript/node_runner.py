@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
 from clean_room_agent.languages.ecmascript.package_json import imports_in_tests
-from clean_room_agent.languages.ecmascript.printed_tests import SEPARATOR
 from clean_room_agent.languages.ecmascript.script_runner import (
     NODE_TESTS,
     ScriptRunner,
     titles_pattern,
 )
 from clean_room_agent.languages.repository_files import RepositoryFiles
+from clean_room_agent.languages.test_names import SEPARATOR
 
 COUNT = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})$", re.MULTILINE)  # noqa: RUF001
 TAP_OPEN = re.compile(r"(?P<indent> *)# Subtest: (?P<title>.*)")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clean_room_agent.artifacts.test_results import Outcome
+from clean_room_agent.languages.test_names import SEPARATOR
 
-SEPARATOR = " > "
 TREE_MARK = re.compile(
     r"(?P<indent> *)(?:(?P<passed>[✔✓√])|(?P<failed>[✕✖×]|\d+\))|(?P<skipped>[○﹣↓✎]|-(?= )))"  # noqa: RUF001
     r" (?:skipped |todo )?(?P<title>.*?)(?: \(\d+(?:\.\d+)? ?m?s\))?"

@@ -21,9 +21,9 @@ from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.run_reports import EndedCommand, GuardReader, ReportRequest, TooMuchError
+from clean_room_agent.languages.test_names import SEPARATOR
 from clean_room_agent.languages.test_runner import TestRunner
 
-SEPARATOR = " > "
 EMPTY = "''"
 """An empty string, as it is written."""
 TOO_MUCH = "the runners wrote more reports than are read"

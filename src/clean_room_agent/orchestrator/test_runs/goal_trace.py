@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunc
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.json_values import from_json
 from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
-from clean_room_agent.languages.test_names import UNLOADED, files_meant
+from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
 from clean_room_agent.languages.test_runners import has_log, runner_named
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
 from clean_room_agent.orchestrator.test_runs.failure_reports import SourceTree
@@ -44,7 +44,6 @@ MAX_VALUE = 200
 MAX_SEEN = 400
 """Characters of a recorded value of which some are shown; a secret that begins there is whole in what was recorded."""
 MAX_FUNCTIONS = 60
-BETWEEN = " > "
 MODULE = "<module>"
 DOCUMENTED = re.compile(r"[^:]*::[\w.]*\.\w+")
 """An example in a docstring, by pytest's name: `shop/money.py::shop.money.split`."""
@@ -139,9 +138,9 @@ class _Runs(Struct, kw_only=True):
                     "seconds": max(LEAST_TRACED, TRACED_TIMES * took),
                     "whole": "command" if isinstance(goals, str) else "tests",
                     "titles": sorted(
-                        {" ".join(name.split(BETWEEN)[1:]) for name in names if BETWEEN in name}
+                        {" ".join(name.split(SEPARATOR)[1:]) for name in names if SEPARATOR in name}
                     ),
-                    "files": sorted({name.partition(BETWEEN)[0] for name in names if BETWEEN in name}),
+                    "files": sorted({name.partition(SEPARATOR)[0] for name in names if SEPARATOR in name}),
                 }
             )
 
@@ -216,7 +215,7 @@ def _failing(
 
 def _is_among(name: str, tests: Collection[str]) -> bool:
     """Whether it is the name of one of the tests; in JavaScript, what runs a test knows its titles, but not its file."""
-    return bool(name) and (name in tests or any(test.endswith(f"{BETWEEN}{name}") for test in tests))
+    return bool(name) and (name in tests or any(test.endswith(f"{SEPARATOR}{name}") for test in tests))
 
 
 def _with_frames(record: Record, failing: Sequence[FailingTest]) -> Record:
