@@ -376,6 +376,8 @@ def ended(call: Call, frame: "Any", value: "Any") -> None:
     op = place.endings[at] if 0 <= at < len(place.endings) else -1
     if place.endings[at + 2 : at + 3] in DELEGATES:  # Python 3.10 will run it once more
         op = place.endings[at + 2]
+    elif op in RESUMES and place.endings[at - 2] in YIELDS:  # Python 3.13 is one instruction further
+        op = place.endings[at - 2]
     if op in YIELDS and call.raised_at != at:
         suspended[id(frame)] = call
         paused(call, frame, value)
@@ -392,6 +394,7 @@ def _ops(*names: str) -> "frozenset[int]":
 
 YIELDS = _ops("YIELD_VALUE", "YIELD_FROM")
 RETURNS = _ops("RETURN_VALUE", "RETURN_CONST")
+RESUMES = _ops("RESUME")
 DELEGATES = frozenset(bytes((op,)) for op in _ops("YIELD_FROM"))
 
 
