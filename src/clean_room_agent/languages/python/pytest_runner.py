@@ -25,6 +25,7 @@ from clean_room_agent.artifacts.test_results import (
     together,
     worst,
 )
+from clean_room_agent.languages.printed_values import values_in
 from clean_room_agent.languages.python import project
 from clean_room_agent.languages.python.frames import frames_in, words_after_frames
 from clean_room_agent.languages.python.test_log import read_records, read_test_log, with_logged, with_record
@@ -240,10 +241,14 @@ def _failures(case: ET.Element, node: str) -> list[Failure]:
         children = [child for child in case if child.tag == tag]
         told = [record for record in records if (record.when == "call") == (tag == "failure")]
         for child, record in zip_longest(children, told[-len(children) :] if children else ()):
+            detail, message = child.text or "", NOTE.sub("", child.get("message", ""))
+            expected, actual = values_in(message or detail)  # of a mock, whose calls are no comparison
             failure = Failure(
                 name=node,
-                detail=child.text or "",
-                message=_message(child.text or "", child.get("message", "")),
+                detail=detail,
+                message=_message(detail, message),
+                expected=expected,
+                actual=actual,
                 path=case.get("file", ""),
                 line=int(zero_based) + 1 if zero_based.isdecimal() and len(zero_based) < MAX_DIGITS else 0,
             )
@@ -256,7 +261,7 @@ def _message(detail: str, message: str) -> str:
     marked = [line[1:] for line in detail.split("\n") if re.match(r"E(?:\s|\Z)", line)]
     if marked:
         return textwrap.dedent("\n".join(marked))
-    return NOTE.sub("", message) if message.strip() else words_after_frames(detail)
+    return message if message.strip() else words_after_frames(detail)
 
 
 def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool]) -> str:

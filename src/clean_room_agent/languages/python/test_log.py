@@ -45,13 +45,12 @@ def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
 
 
 def with_record(failure: Failure, record: Record) -> Failure:
-    """The failure with the values and frames of its record."""
+    """The failure with the frames of its record, and the values, if that has any."""
+    frames = tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames)
+    if not (record.operator or record.left or record.right):
+        return structs.replace(failure, frames=frames)
     return structs.replace(
-        failure,
-        operator=record.operator,
-        actual=record.left,
-        expected=record.right,
-        frames=tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames),
+        failure, operator=record.operator, actual=record.left, expected=record.right, frames=frames
     )
 
 
