@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.printed_tests import NUMBERED, read_tree
-from clean_room_agent.languages.ecmascript.script_runner import ScriptRunner
+from clean_room_agent.languages.ecmascript.script_runner import NUMBERED, ScriptRunner, read_tree
 from clean_room_agent.languages.test_names import SEPARATOR
 
 JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d{1,9}) total$", re.MULTILINE)

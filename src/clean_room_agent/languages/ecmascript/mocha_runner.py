@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.printed_tests import read_tree
-from clean_room_agent.languages.ecmascript.script_runner import ScriptRunner
+from clean_room_agent.languages.ecmascript.script_runner import ScriptRunner, read_tree
 from clean_room_agent.languages.test_names import SEPARATOR
 
 MOCHA_COUNT = re.compile(r"^ +(\d{1,9}) (passing|pending|failing)(?: \([^)\n]*\))?$", re.MULTILINE)

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, Reading, TestReport
-from clean_room_agent.languages.ecmascript.frames import STACK_FRAME, frames_in
 from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
@@ -38,6 +37,17 @@ SCRIPTED = re.compile(
 """A program of JavaScript in a command."""
 OTHER_TESTS = re.compile(r"\b(?:py\.test|pytest|tox|nox|go test)\b|-m unittest\b|\bmanage\.py test\b")
 SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+
+STACK_FRAME = re.compile(
+    r"\s+(?:at |❯ )(?:async )?(?:(?P<function>[^\s()]+)(?: \[as \S+\])? )?"  # noqa: RUF001 - vitest's arrow
+    r"\(?(?:file://)?(?P<path>(?:node:)?[^\s():]+):(?P<line>\d{1,9}):\d+\)?"
+)
+TREE_MARK = re.compile(
+    r"(?P<indent> *)(?:(?P<passed>[✔✓√])|(?P<failed>[✕✖×]|\d+\))|(?P<skipped>[○﹣↓✎]|-(?= )))"  # noqa: RUF001
+    r" (?:skipped |todo )?(?P<title>.*?)(?: \(\d+(?:\.\d+)? ?m?s\))?"
+)
+SUITE = re.compile(r"(?P<indent> {2,})(?P<title>\S.*)")
+NUMBERED = re.compile(r"\b(\d{1,9}) (\w+)")
 
 
 class ScriptRunner(TestRunner):
@@ -118,6 +128,32 @@ def runs_node_tests(command: str, package: str) -> bool:
     """
     texts = (command, package) if PACKAGE_SCRIPT.search(command) else (command,)
     return any(NODE_TESTS.search(text) and "--test-reporter" not in text for text in texts)
+
+
+def frames_in(text: str) -> Iterator[StackFrame]:
+    """The frames, innermost first, as they are printed."""
+    for line in text.split("\n"):
+        if match := STACK_FRAME.fullmatch(line):
+            yield StackFrame(path=match["path"], line=int(match["line"]), function=match["function"] or "")
+
+
+def read_tree(lines: Iterable[str]) -> Iterator[tuple[str, Outcome]]:
+    """The tests of an indented list, named with their suites; a line that is neither a result nor a suite is skipped."""
+    suites: list[tuple[int, str]] = []
+    for line in lines:
+        mark = TREE_MARK.fullmatch(line)
+        heading = None if mark else SUITE.fullmatch(line)
+        found = mark or heading
+        if found is None:
+            continue
+        depth = len(found["indent"])
+        while suites and suites[-1][0] >= depth:
+            suites.pop()
+        if heading is not None:
+            suites.append((depth, heading["title"]))
+        elif mark is not None:
+            outcome: Outcome = "passed" if mark["passed"] else "failed" if mark["failed"] else "skipped"
+            yield SEPARATOR.join((*(title for _, title in suites), mark["title"])), outcome
 
 
 def explained(failure: Failure) -> Failure:

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.printed_tests import NUMBERED
-from clean_room_agent.languages.ecmascript.script_runner import ScriptRunner
+from clean_room_agent.languages.ecmascript.script_runner import NUMBERED, ScriptRunner
 from clean_room_agent.languages.test_names import SEPARATOR
 
 VITEST_TESTS = re.compile(r"^ +Tests +(?P<counts>.*?) \((?P<total>\d{1,9})\)$", re.MULTILINE)
