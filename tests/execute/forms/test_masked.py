@@ -100,6 +100,16 @@ def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_o
     assert after == "\n"
 
 
+def test_of_a_docstring_the_first_paragraph_stands_above_the_body() -> None:
+    text = (
+        'def even(values):\n    """Return the values, of which those at even\n    places are sorted.\n\n    More.\n    """\n'
+        "    values.sort()\n    return values\n"
+    )
+    assert '    """Return the values, of which those at even places are sorted."""\n    #' in before_first(
+        "a.py", text, "even", 1, 8
+    )
+
+
 def before_first(path: str, text: str, name: str, first: int, last: int) -> str:
     place = Place(path=path, name=name, first_line=first, last_line=last, lines=tuple(range(last, first, -1)))
     return str(next(masked.requests(place, text, ASSIGNMENT)).fill.before)

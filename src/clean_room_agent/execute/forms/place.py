@@ -1,5 +1,6 @@
 """Where a candidate may change something, what is asked of it there, and how the definition is shown to a model."""
 
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from clean_room_agent.syntax import nodes_of, tree_of
 
 SAME = "the answer is what stands there"
 """Why an answer that changes nothing is no candidate."""
+SUMMARY_CHARS = 400
+"""Of a docstring's first paragraph."""
 MOST_AROUND = 10
 AROUND_CHARS = 160
 """Of what a file defines beside a definition, on one line."""
@@ -204,7 +207,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """A definition as a model is shown it: only the first line of its docstring, and the heads of what it is in above it."""
+    """A definition as a model is shown it: only the first paragraph of its docstring, and the heads of what it is in above it."""
 
     path: str
     symbol: str
@@ -218,7 +221,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     indent: str
     """Of the body."""
     summary: str = ""
-    """The first line of its docstring; "" if it has none, or one with marks that would end a string."""
+    """The first paragraph of its docstring on one line; "" if it has none, or one with marks that would end a string."""
     summary_line: int = 0
     """The docstring's first line."""
 
@@ -238,7 +241,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
     @property
     def documented(self) -> tuple[Row, ...]:
-        """The first line of the docstring as one of its own; empty if there is none."""
+        """The first paragraph of the docstring as a line of its own; empty if there is none."""
         text = f'{self.indent}"""{self.summary}"""'
         return (Row(number=self.summary_line, text=text),) if self.summary else ()
 
@@ -333,9 +336,15 @@ def wrapped(text: str, *, width: int = 100, most: int = 6) -> list[str]:
 
 
 def _summary(document: str) -> str:
-    inside = re.sub(r"\A[a-zA-Z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')\Z", "", document.strip())
-    first = inside.strip().split("\n")[0].strip()
-    return "" if first.startswith(">>>") or '"""' in first or "\\" in first else first[:120]
+    """The first paragraph: one sentence often goes over several lines, and half of it says little."""
+    inside = re.sub(r"\A[a-zA-Z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')\Z", "", document.strip()).strip()
+    lines = itertools.takewhile(
+        lambda line: line and not line.startswith(">>>"), map(str.strip, inside.split("\n"))
+    )
+    first = " ".join(lines)
+    if '"""' in first or "\\" in first:
+        return ""
+    return first if len(first) <= SUMMARY_CHARS else first[:SUMMARY_CHARS].rpartition(" ")[0]
 
 
 def _heads(parsed: Parsed, place: Place) -> tuple[Row, ...]:
