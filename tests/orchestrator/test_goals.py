@@ -162,6 +162,15 @@ def test_red_tests_that_the_task_is_about_come_first_and_others_are_left_out(col
     assert len(unnamed.tests) == 2
 
 
+def test_a_red_test_says_the_call_that_it_makes_and_what_that_should_give(collect: Project) -> None:
+    wrong = (
+        RED["tests/test_money.py"]
+        + "\n    def test_other(self):\n        given = [1]\n        self.assertEqual(total(given), [1])\n"
+    )
+    (goal,) = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong}).tests
+    assert (goal.call, goal.wanted, goal.got) == ("total([1])", "[1]", "")
+
+
 def test_what_fails_for_want_of_something_in_the_environment_is_no_goal(collect: Project) -> None:
     lacking = "import unittest\nimport no_such_package\n"
     goals = collect("cents are lost", files={**GREEN, "tests/test_split.py": lacking})

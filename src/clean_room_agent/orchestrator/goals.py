@@ -17,6 +17,7 @@ from clean_room_agent.artifacts.goals import (
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
+from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_asserted
 from clean_room_agent.execute.goals.confirming import Observation, Wanted
 from clean_room_agent.execute.goals.new_tests import NewTest
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
@@ -66,7 +67,7 @@ def collect_goals(run: Run, baseline: TestRun, given: GivenEvidence) -> Goals:
 
 def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) -> Goals:
     words = run.task.description
-    found.tests += _given_tests(baseline, given.tests)
+    found.tests += _given_tests(run, baseline, given.tests)
     commands = [check.removeprefix(SHELL).strip() for check in given.checks if check.startswith(SHELL)]
     found.tests += [_given_command(run, command) for command in commands]
     runs = GoalRuns(run, baseline)
@@ -91,7 +92,7 @@ def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) 
     return Goals(tests=tuple(tests), commit=commit, notes=tuple(dict.fromkeys(found.notes)))
 
 
-def _given_tests(baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:
+def _given_tests(run: Run, baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:
     """The user's tests.
 
     Raises:
@@ -115,7 +116,7 @@ def _given_tests(baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:
                 f"--test {name}: it does not fail now ({outcomes[full[0]]})",
                 hint="give a test that fails until the task is done",
             )
-        tests.append(_of_repository(baseline, full[0], GoalSource.GIVEN))
+        tests.append(_of_repository(run, baseline, full[0], GoalSource.GIVEN))
     return tests
 
 
@@ -214,7 +215,7 @@ def repository_goals(run: Run, baseline: TestRun, mentioned: Sequence[NamedDefin
     about = named or [name for name in red if _is_about(run, name, failures.get(name), mentioned, files)]
     if not about and not mentioned and not files and len(red) <= FEW:
         about = red
-    return [_of_repository(baseline, name, GoalSource.REPOSITORY) for name in about]
+    return [_of_repository(run, baseline, name, GoalSource.REPOSITORY) for name in about]
 
 
 def _names_test(words: str, name: str) -> bool:
@@ -290,10 +291,26 @@ def _lacks_environment(failure: FailingTest | None, words: str, paths: frozenset
     return not any(f"/{path}".find(f"/{root}") >= 0 for path in paths) or found["fixture"] is not None
 
 
-def _of_repository(baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
+def _of_repository(run: Run, baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
+    """With the call that its failing assertion makes, where it makes one: models are told that, not the test's text."""
     failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
     path = next(iter(files_meant(name)), "")
-    got = failure.actual or failure.message.partition("\n")[0][:200]
+    message = failure.message.partition("\n")[0][:200]
+    call, wanted, got = "", failure.expected, failure.actual or message
+    said = _asserted(run, failure)
+    if said is not None:
+        expected, actual = failure.expected, failure.actual
+        if said.swapped:
+            expected, actual = actual, expected
+        raised = "" if message.startswith("AssertionError") else message
+        call, wanted, got = said.call, expected or said.wanted, actual or raised
     return GoalTest(
-        name=name, source=source, path=path if "." in path else "", wanted=failure.expected, got=got
+        name=name, source=source, path=path if "." in path else "", call=call, wanted=wanted, got=got
     )
+
+
+def _asserted(run: Run, failure: FailingTest) -> Asserted | None:
+    """What its failing statement compares."""
+    if not failure.statement:
+        return None
+    return asserted(failure.statement, _source_of(run, failure.name)) or script_asserted(failure.statement)
