@@ -68,6 +68,11 @@ def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
     )
 
 
+def default_values() -> tuple[ConfiguredValue, ...]:
+    """Every key with a fixed name, in the order of the written file, as it is where nothing sets it."""
+    return tuple(value for name, kind in TABLES.items() for value in _values(name, kind, {}, {}))
+
+
 def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
     """The value of the key, or the values of the table, of that name.
 

@@ -72,9 +72,23 @@ def _find_keys(_context: click.Context, _word: str) -> Iterable[tuple[str, str]]
     return [(value.key, value.description) for value in list_values(None)]
 
 
+class _StorableNumber(click.IntRange):
+    """A whole number from `least` on that the record can hold; the help shows the lower bound alone."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(min=least)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        found = super().convert(value, param, ctx)
+        if found > MAX_INTEGER:
+            self.fail(f"{found} is larger than {MAX_INTEGER}", param, ctx)
+        return found
+
+
 def number(least: int) -> click.IntRange:
     """A whole number from `least` on that the record can hold."""
-    return click.IntRange(min=least, max=MAX_INTEGER)
+    return _StorableNumber(least)
 
 
 RUN = Completed(_find_runs)
