@@ -110,15 +110,6 @@ def test_a_long_stream_is_held_in_little_memory() -> None:
     assert capture.cut() == 500_000 - 100
 
 
-def test_chunks_are_heard_as_they_come() -> None:
-    heard: list[bytes] = []
-    capture = Capture(2, heard.append)
-    capture.feed(b"abc")
-    capture.feed(b"def")
-    assert heard == [b"abc", b"def"]
-
-
-@given(chunks=CHUNKS)
 def test_pieces_are_those_of_the_whole_stream(chunks: list[bytes]) -> None:
     pieces, whole, taken = Pieces(b"\0"), b"".join(chunks), []
     for chunk in chunks:

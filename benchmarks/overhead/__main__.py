@@ -26,23 +26,8 @@ from testing.oracle.oracle import Oracle
 from testing.servers.timed_server import TimedServer
 
 from benchmarks.results import table, write_section
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.config_file import write_config
 from clean_room_agent.app.demo import load_sample, make_repository
-from clean_room_agent.app.model_records import RecordSink
-from clean_room_agent.app.new_config import write_config
-from clean_room_agent.artifacts.context import Role
-from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import list_time_spans
-from clean_room_agent.llm.answers import TextAnswer
-from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.spending import Meter
-from clean_room_agent.report.time_axis import recorded_span
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 

@@ -14,17 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from testing.references.python_world import PythonWorld
 from testing.references.reference_world import ReferenceWorld
-from tree_sitter import Query, QueryCursor
 
 from benchmarks.references.compare import Answer, Compared, compare
 from benchmarks.results import table, write_section
 from clean_room_agent import syntax
-from clean_room_agent.languages.nesting import nest
-from clean_room_agent.languages.python import definitions
-from clean_room_agent.languages.python.reading import read_names
-from clean_room_agent.languages.registry import BY_GRAMMAR
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

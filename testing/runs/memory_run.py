@@ -80,7 +80,6 @@ class MemoryRunner(CommandRunner, kw_only=True):
     def _run(
         self,
         command: str,
-        heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
         *,
         traced: bool = False,

@@ -66,7 +66,6 @@ class UnittestRunner(MemoryRunner, kw_only=True):
     def _run(
         self,
         command: str,
-        heard: Callable[[bytes], None] | None = None,
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
@@ -74,7 +73,7 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
-        return CommandRunner._run(self, command, heard, left_out, traced=traced, asked=asked, seconds=seconds)
+        return CommandRunner._run(self, command, left_out, traced=traced, asked=asked, seconds=seconds)
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

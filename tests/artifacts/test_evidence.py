@@ -10,6 +10,7 @@ from testing.framed_items import framed_items
 
 from clean_room_agent.artifacts.evidence import (
     LEAST_CHARACTERS,
+    MAX_BLOCKS,
     Evidence,
     FailingTest,
     StackFrame,
@@ -43,58 +44,10 @@ BROKEN = FailingTest(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"),
-    [
-        ("tests/test_a.py", True),
-        ("web/cart.test.ts", True),
-        ("unittest.loader._FailedTest.tests.test_a", True),
-        ("tests/test_a.py::test_b", False),
-        ("web/cart.test.ts > cart > adds", False),
-        ("tests.test_a.ATest.test_b", False),
-        ("adds two", False),
-    ],
-)
-def test_a_name_may_stand_for_a_file_that_could_not_be_loaded(name: str, whole: bool) -> None:
-    assert is_of_file(name) is whole
-
-
-def test_the_file_of_a_module_that_could_not_be_loaded_is_meant() -> None:
-    assert files_meant("unittest.loader._FailedTest.tests.test_a") == ("tests/test_a.py",)
-    assert files_meant("tests/test_a.py") == ("tests/test_a.py",)
-
-
-@pytest.mark.parametrize(
-    ("name", "symbol", "is_its"),
-    [
-        ("tests/test_a.py::Case::test_x[1]", "Case.test_x", True),
-        ("tests/test_a.py::test_x", "Case.test_x", False),
-        ("tests/test_b.py::Case::test_x", "Case.test_x", False),
-        ("tests.test_a.Case.test_x", "Case.test_x", True),
-        ("test_x", "test_x", True),
-        ("my_test_x", "test_x", False),
-        ("tests/test_a.py", "Case.test_x", True),
-        ("tests/test_b.py", "Case.test_x", False),
-        ("unittest.loader._FailedTest.tests.test_a", "test_x", True),
-    ],
-)
-def test_a_runners_name_is_that_of_a_definition_or_of_its_whole_file(
-    name: str, symbol: str, is_its: bool
-) -> None:
-    assert names_test(name, "tests/test_a.py", symbol) is is_its
-
-
-@pytest.mark.parametrize(
-    ("name", "group"),
-    [
-        ("tests/test_a.py::TestB::test_c[1]", "tests/test_a.py"),
-        ("tests/test_a.py", "tests/test_a.py"),
-        ("web/cart.test.ts > cart > adds", "web/cart.test.ts"),
-        ("tests.test_a.ATest.test_b", "tests.test_a.ATest"),
-    ],
-)
-def test_tests_that_stand_together_share_a_group(name: str, group: str) -> None:
-    assert group_of(name) == group
+def test_failing_tests_are_named_in_the_order_in_which_they_are_shown() -> None:
+    evidence = Evidence(tests=(FailingTest(name="b", message="boom"), FailingTest(name="a")))
+    assert evidence.failing_tests == ("b", "a")
+    assert Evidence().failing_tests == ()
 
 
 def evidence(*tests: FailingTest) -> Evidence:
@@ -147,12 +100,22 @@ def test_cases_of_one_test_are_named_by_their_parameters() -> None:
     )
 
 
+def test_tests_of_which_nothing_but_the_name_is_known_are_not_called_the_same() -> None:
+    told = describe_evidence(evidence(FailingTest(name="one"), FailingTest(name="two")))
+    assert told == "Failing test: one\nFailing test: two"
+
+
 def test_a_run_without_named_tests_gives_its_messages_and_places() -> None:
     found = Evidence(messages=("error: expected `;`",), frames=(StackFrame(path="src/a.rs", line=4),))
     assert (
         describe_evidence(found)
         == "Messages:\n- error: expected `;`\nPlaces in the stack traces:\n- src/a.rs:4"
     )
+
+
+def test_what_was_said_beside_the_tests_is_told() -> None:
+    found = Evidence(tests=(BROKEN,), messages=("stopped after 3 s", BROKEN.message))
+    assert describe_evidence(found).endswith("\nMessages:\n- stopped after 3 s")
 
 
 @pytest.mark.parametrize(
@@ -166,6 +129,50 @@ def test_a_run_without_named_tests_gives_its_messages_and_places() -> None:
 def test_values_that_look_equal_are_not_set_against_each_other(message: str) -> None:
     told = describe_evidence(evidence(FailingTest(name="t", message=message, statement="assert a == b")))
     assert told == "Failing test: t\n  failing line: assert a == b"
+
+
+def test_of_a_call_that_never_came_the_message_is_shown_beside_what_was_expected() -> None:
+    test = FailingTest(name="t", message="AssertionError: Calls not found.", expected="[call(1)]")
+    assert describe_evidence(evidence(test)) == (
+        "Failing test: t\n  expected: [call(1)]\n  error: AssertionError: Calls not found."
+    )
+
+
+def test_the_name_of_a_test_is_written_as_the_runner_writes_it() -> None:
+    assert describe_evidence(evidence(FailingTest(name="t.py::test[    x = 1-2]"))) == (
+        "Failing test: t.py::test[    x = 1-2]"
+    )
+
+
+def test_equal_values_are_left_out_for_the_message() -> None:
+    test = FailingTest(name="t", message="different objects", expected="<A>", actual="<A>")
+    assert describe_evidence(evidence(test)) == "Failing test: t\n  error: different objects"
+
+
+def test_long_values_that_differ_late_are_shown_from_where_they_differ() -> None:
+    expected, actual = "x" * 20_000 + "left" + "y" * 9_000, "x" * 20_000 + "right" + "y" * 9_000
+    told = describe_evidence(evidence(FailingTest(name="t", expected=expected, actual=actual)))
+    first, second = re.findall(r"^  (?:expected|actual): (.+)$", told, re.MULTILINE)
+    assert ("xleft" in first, "xright" in second) == (True, True)
+    assert first.startswith("[... ")
+    assert len(told) <= 8_000
+
+
+def test_a_short_value_gives_its_room_to_a_long_one() -> None:
+    told = describe_evidence(
+        evidence(FailingTest(name="t", expected="0", actual="<" + "v" * 5_000 + ">")), bound=2_000
+    )
+    assert 1_900 < len(told) <= 2_000
+    assert "\n  expected: 0\n  actual: <vvv" in told
+    assert "characters left out" in told
+    assert told.endswith("v>")
+
+
+def test_beyond_ten_blocks_tests_have_a_line_each() -> None:
+    tests = [FailingTest(name=f"test_{number:02}", message=f"error {number}") for number in range(14)]
+    told = describe_evidence(evidence(*tests)).split("\n")
+    assert sum(line.startswith("  error") for line in told) == MAX_BLOCKS
+    assert told[-4:] == [f"Failing test: test_{number}" for number in range(10, 14)]
 
 
 def test_ten_long_failures_leave_a_small_window_its_room() -> None:

@@ -16,7 +16,6 @@ from clean_room_agent.cli.completing import answer_shell, find_completions
 from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
-from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow
 from clean_room_agent.redaction import SHOWN_DIGITS
 
 CRA = str(Path(sys.executable).with_name("cra"))

@@ -3,13 +3,7 @@ import pytest
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MAX_MESSAGE
-from clean_room_agent.artifacts.test_results import Failure
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
-from clean_room_agent.languages.python.pytest_runner import read_report
-from clean_room_agent.languages.run_reports import EndedCommand, guard_folder
-from clean_room_agent.languages.test_runners import runner_named
-from clean_room_agent.orchestrator.test_runs.failure_reports import SourceTree, describe
-from clean_room_agent.orchestrator.test_runs.test_commands import clear_guard_folder
 
 FAILED, REFUSED = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED
 

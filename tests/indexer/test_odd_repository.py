@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 from testing.index_dump import dump_of, index
-from testing.odd_repository import FUNCTIONS, Fate, NOT_UTF8, SMALL, deep_contents, make_odd_repository
-from testing.patience import PATIENCE
-from testing.repositories import commit, make_repository, write
+from testing.odd_repository import NOT_UTF8, Fate, deep_contents, make_odd_repository
+from testing.repositories import make_repository, write
 
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.build import IndexSummary, index_repository

@@ -80,11 +80,6 @@ def test_tests_say_how_long_they_took_before() -> None:
     assert line.text(WIDE) == "final tests · 12 s of about 41 s · run 0:12"[: -len(" · run 0:12")]
 
 
-def test_tests_that_tell_how_far_they_are_have_an_end() -> None:
-    line = line_after(events.TestsStarted(what="baseline"), events.TestsProgress(percent=25), 10.0)
-    assert line.text(WIDE) == "baseline tests · 10 s, about 30 s left"
-
-
 def test_indexing_says_how_many_files_and_how_long_yet() -> None:
     line = line_after(
         events.IndexProgress(done=0, total=4000), 4.0, events.IndexProgress(done=1000, total=4000)

@@ -8,13 +8,9 @@ from testing.prompt_inputs import INPUTS
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, plain_text
+from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.prompt_fitting import Retry
-from clean_room_agent.report.prompt_lines import PromptLine, framed, grouped, prompt_lines
-from clean_room_agent.retrieval.judges import frame_option
-from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, TASK_ANALYSIS
-from clean_room_agent.retrieval.stage import Option, SingleInputs
+from clean_room_agent.report.prompt_lines import PromptLine, framed, prompt_lines
 
 CODE = "import x\n\n\ndef low(x):\n    return x\n\n\ndef go(x):\n    return low(x)\n"
 TESTS = "\n\ndef test_low():\n    assert low(1)\n"

@@ -4,9 +4,6 @@ from msgspec.structs import replace
 from rich.console import Console
 from tests.report.conftest import Solved
 
-from clean_room_agent.json_values import to_shown
-from clean_room_agent.llm.token_estimator import TokenEstimator
-from clean_room_agent.report.page.run_page import RunSources
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS
 from clean_room_agent.report.windows import render_windows, window_uses, windows_object
 

@@ -1,17 +1,11 @@
-from typing import Any
-
-import pytest
 from inline_snapshot import snapshot
 from tests.retrieval.prompt_inputs import BATCH, FILE, QUESTION
 
 from clean_room_agent.artifacts.context import frame
-from clean_room_agent.llm.answers import BadAnswer, Choice
-from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import (
     PIECE_JUDGMENT,
     PRECISION_BATCH,
     REFILTER,
-    RELEVANT,
     SCOPE_BATCH,
     SCOPE_JUDGMENT,
     TASK_ANALYSIS,

@@ -24,7 +24,7 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.training import deployment
-from clean_room_agent.training.deployment import Deployer, previous_tag, previous_tags
+from clean_room_agent.training.deployment import Deployer, previous_tag
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"

@@ -2,12 +2,11 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.replay import (
@@ -18,14 +17,14 @@ from clean_room_agent.app.replay import (
     replay_same,
 )
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.what_if import Side, WhatIf, ask_other, plain_answer
+from clean_room_agent.app.what_if import Side, WhatIf, ask_other
 from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch, UsageError
-from clean_room_agent.llm.answers import BadAnswer, Choice
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.workspace import Workspace
@@ -77,81 +76,41 @@ def comparison_object(found: WhatIf) -> dict[str, Any]:
         "stage": found.stage,
         "model": found.model,
         "recorded_models": found.recorded,
-        "agree": sum(each.agree for each in found.compared),
-        "differ": sum(not each.agree for each in found.compared),
-        "then": _totals([each.then for each in found.compared]),
-        "now": _totals([each.now for each in found.compared]),
-        "questions": [
-            {
-                "pass": each.pass_id,
-                "prompt": each.prompt,
-                "item": each.item,
-                "call_id": each.call_id,
-                "decides": each.decides,
-                "agree": each.agree,
-                "then": _side(each.then),
-                "now": _side(each.now),
-            }
-            for each in found.compared
-        ],
+        "agree": sum(question.agree for question in found.compared),
+        "differ": sum(not question.agree for question in found.compared),
+        "then": _totals([question.then for question in found.compared]),
+        "now": _totals([question.now for question in found.compared]),
+        "questions": [{**to_shown(question), "agree": question.agree} for question in found.compared],
     }
 
 
 def render_comparison(found: WhatIf) -> str:
-    """The comparison for a person: a line per question, differences in full, and sums at the end."""
+    """The comparison for a person: a line per question, both answers where they differ, and sums at the end."""
     lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
-    for each in found.compared:
-        where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
-        if each.agree:
-            lines.append(f"agree   {where}: {_shown(each.now.answer)}")
+    for question in found.compared:
+        where = f"{question.pass_id or '(task)'} {question.prompt} {question.item}".rstrip()
+        if question.agree:
+            lines.append(f"agree   {where}: {_shown(question.now)}")
             continue
-        lines.append(f"DIFFER  {where}")
         lines += [
-            f"          then {then}\n          now  {now}"
-            for then, now in _parts(each.then.answer, each.now.answer, each.options)
+            f"DIFFER  {where}",
+            f"          then {_shown(question.then)}",
+            f"          now  {_shown(question.now)}",
         ]
-        if each.decides:
-            lines.append(f"          it decided about {', '.join(each.decides)}")
-    then, now = (
-        _totals(sides) for sides in zip(*((each.then, each.now) for each in found.compared), strict=True)
-    )
-    agreed = sum(each.agree for each in found.compared)
-    lines += ["", f"{agreed} of {len(found.compared)} agree"]
-    lines += [
-        f"{name}: {figures['prompt_tokens']:,} + {figures['completion_tokens']:,} tokens, {figures['latency_ms']:,} ms, "
-        f"{figures['unreadable']} unreadable"
-        for name, figures in (("then", then), ("now ", now))
-    ]
+        if question.decides:
+            lines.append(f"          it decided about {', '.join(question.decides)}")
+    lines += ["", f"{sum(question.agree for question in found.compared)} of {len(found.compared)} agree"]
+    for name in ("then", "now"):
+        sums = _totals([getattr(question, name) for question in found.compared])
+        tokens = f"{sums['prompt_tokens']:,} + {sums['completion_tokens']:,} tokens"
+        lines.append(f"{name}: {tokens}, {sums['latency_ms']:,} ms, {sums['unreadable']} unreadable")
     return "\n".join(lines)
 
 
-def _shown(answer: Any) -> str:
-    if isinstance(answer, Choice):
-        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
-    if isinstance(answer, BadAnswer):
-        return f"unreadable: {answer.fault}"
-    return _short(plain_answer(answer))
-
-
-def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
-    """The differences of two answers: field by field if both have fields, with the names of numbered options."""
-    old, new = plain_answer(then), plain_answer(now)
-    if isinstance(then, BaseModel) and isinstance(now, BaseModel):
-        for name in sorted(old.keys() | new.keys()):
-            if old.get(name) != new.get(name):
-                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
-    else:
-        yield _shown(then), _shown(now)
-
-
-def _named(value: Any, options: Mapping[int, str]) -> str:
-    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
-        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
-    return _short(value)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def _shown(side: Side) -> str:
+    if side.unreadable:
+        return f"unreadable: {side.unreadable}"
+    text = side.answer if isinstance(side.answer, str) else json.dumps(side.answer, ensure_ascii=False)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
 
 
@@ -160,18 +119,7 @@ def _totals(sides: Sequence[Side]) -> dict[str, int]:
         "prompt_tokens": sum(side.prompt_tokens or 0 for side in sides),
         "completion_tokens": sum(side.completion_tokens or 0 for side in sides),
         "latency_ms": sum(side.latency_ms for side in sides),
-        "unreadable": sum(isinstance(side.answer, BadAnswer) for side in sides),
-    }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    readable = not isinstance(side.answer, BadAnswer)
-    return {
-        "answer": plain_answer(side.answer) if readable else None,
-        "unreadable": "" if readable else side.answer.fault,
-        "prompt_tokens": side.prompt_tokens,
-        "completion_tokens": side.completion_tokens,
-        "latency_ms": side.latency_ms,
+        "unreadable": sum(bool(side.unreadable) for side in sides),
     }
 
 

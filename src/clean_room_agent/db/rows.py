@@ -94,7 +94,7 @@ class Table(Generic[RowT]):
         known = conn.execute(query, values).fetchone()
         return self.insert(conn, row) if known is None else int(known[0])
 
-    def update(self, conn: Connection, row_id: int, **values: object) -> None:
+    def update(self, conn: Connection, /, row_id: int, **values: object) -> None:
         """Set the named columns of the row."""
         assignments = ", ".join(f"{name} = :{name}" for name in values)
         encoded = {name: self._encode(name, value) for name, value in values.items()}

@@ -9,6 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import TaskQuery
+from clean_room_agent.languages.outline import Declared, Outline, Span, TestCall
 from clean_room_agent.languages.test_names import (
     SEPARATOR,
     file_part,
@@ -18,7 +19,6 @@ from clean_room_agent.languages.test_names import (
     titles_of,
     unnumbered,
 )
-from clean_room_agent.languages.outline import Declared, Outline, Span, TestCall
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.stage_source import FileText, RepositorySource

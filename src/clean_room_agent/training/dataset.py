@@ -270,7 +270,7 @@ def _about(
     card: Card, files: tuple[FileFacts, ...], entries: Iterable[Entry], trainer: Format
 ) -> dict[str, Any]:
     origins = [entry.row.origin for entry in entries]
-    tallies = {
+    tallies: dict[str, Counter[str]] = {
         "sources": Counter(origin.source for origin in origins),
         "licences": Counter(origin.license or "unknown" for origin in origins),
         "repositories": Counter(origin.repo for origin in origins),

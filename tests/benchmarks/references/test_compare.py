@@ -4,8 +4,6 @@ import ast
 
 from benchmarks.references.compare import Symbols, compare
 from benchmarks.references.jedi_answers import bound, occurrences
-from benchmarks.references.scip import fields, key, named, read_answers, varints
-from testing.references.python_world import PythonWorld
 from testing.references.reference_world import ReferenceWorld
 
 SOURCES = {

@@ -8,6 +8,7 @@ from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
+from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.transports.adapter_registration import (
     create_in_ollama,
     load_into_vllm,

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 from testing.client.chat_request import MODEL, chat_request
 from testing.client.model_client import models_config
-from testing.servers.openai_server import Kind, OpenAiServer
-from tests.llm.transports.test_openai import MODEL, request
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.errors import ModelNotFound
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect

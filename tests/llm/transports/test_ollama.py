@@ -7,9 +7,8 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from testing.client.chat_request import MODEL, chat_request
-from testing.client.model_client import COLOUR, models_config
+from testing.client.model_client import models_config
 from testing.patience import PATIENCE, wait_until
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
@@ -21,9 +20,8 @@ from clean_room_agent.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, LoadedModel, Sampling
-from clean_room_agent.llm.transports.ollama import OllamaTransport, connect, encode
+from clean_room_agent.llm.transport import LoadedModel
+from clean_room_agent.llm.transports.ollama import OllamaTransport, connect
 
 
 def mocked(handler: Callable[[httpx.Request], httpx.Response]) -> OllamaTransport:

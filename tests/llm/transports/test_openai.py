@@ -10,7 +10,6 @@ from testing.servers.ollama_script import Answer
 from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
-from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
 
 

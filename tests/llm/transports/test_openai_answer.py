@@ -9,10 +9,6 @@ from hypothesis import strategies as st
 from testing.client.chat_request import chat_request
 from testing.client.model_client import models_config
 
-from clean_room_agent.artifacts.model_calls import CallIdentity
-from clean_room_agent.errors import ServerFailed
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import ChatRequest, Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport
 
 

@@ -2,11 +2,9 @@
 
 import httpx
 import pytest
-from msgspec.structs import replace
-from testing.client.chat_request import MODEL, chat_request
+from testing.client.chat_request import chat_request
 from testing.client.model_client import models_config
 from testing.servers.ollama_server import OllamaServer
-from tests.llm.transports.test_ollama import request
 
 from clean_room_agent.errors import ForwardingServer, ModelError
 from clean_room_agent.llm.transports import ollama

@@ -9,7 +9,6 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, pa
 
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
-from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, signals_of
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
