@@ -21,8 +21,8 @@ OWN_NAMES = {
     "cli/completion.py": "files of the package",
     "app/tests_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
-    "training/edit_steps.py": "opens worktrees, no file",
-    "cli/plan_editing.py": "the text that it gave the editor",
+    "app/adapters.py": "opens worktrees, no file",
+    "cli/plan.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
     "file_contents.py": "what its caller names: own files, and what the user named",
@@ -37,7 +37,6 @@ OWN_NAMES = {
     "indexer/bounds.py": "config.toml",
     "app/config_values.py": "config.toml",
     "report/page/html.py": "templates of the package, and the beginning of what -o names",
-    "training/dataset_reading.py": "a dataset that the program wrote",
     "training/dataset.py": "a folder that it has just made",
     # adapters: files that the user names, and folders of their own
     "llm/prompt.py": "a template of the package",
@@ -59,7 +58,6 @@ OWN_NAMES = {
     "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",
-    "training/shards.py": "its own files in the work folder that the user names",
     # the system's
     "supervisor.py": "/proc",
     "orchestrator/test_runs/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",

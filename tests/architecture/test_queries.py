@@ -19,7 +19,7 @@ def sql_texts() -> Iterator[tuple[str, str]]:
                 part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
             ]
             text = " ".join(words)
-            if re.search(r"\bLIMIT\b(?! =)", text):
+            if re.search(r"(?<!')\bLIMIT\b(?! =)", text):
                 yield path.relative_to(SOURCES).as_posix(), text
 
 

@@ -16,6 +16,7 @@ OWN = {
     "completion.py": "the program's own script",
     "completing.py": "each text is made safe; a word that would change is not offered",
     "start.py": "the version",
+    "reference_page.py": "a page for readers, of the program's own texts",
 }
 
 

@@ -22,7 +22,6 @@ NEEDED_ONLY_TO_READ = {
         "pydantic",
         "shutil",
         "bz2",
-        "socket",
         "ctypes",
         "random",
         "hmac",

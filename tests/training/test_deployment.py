@@ -22,7 +22,7 @@ from clean_room_agent.db.raw.training import (
     list_adapters,
     list_deployments,
 )
-from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.errors import UsageError
 from clean_room_agent.training import deployment
 from clean_room_agent.training.deployment import Deployer, previous_tag
 from clean_room_agent.workspace import Workspace
@@ -187,17 +187,6 @@ def test_what_is_not_in_force_cannot_be_retired_nor_deployed_twice(
     deployer.deploy(adapter, evaluation_id=None)
     with pytest.raises(UsageError, match="already"):
         deployer.deploy(adapter, evaluation_id=None)
-
-
-def test_a_file_that_no_line_can_change_is_left_alone_and_nothing_is_announced(
-    workspace: Workspace, record: Record, deployer: Deployer
-) -> None:
-    text = '[models]\noverrides = { implement = "other" }\n'
-    workspace.config.write_text(text)
-    with pytest.raises(ConfigError, match="line by line"):
-        deployer.deploy(trained(record, "m:v1"), evaluation_id=None)
-    assert workspace.config.read_text() == text
-    assert record.write(list_deployments, SCOPE) == ()
 
 
 @pytest.mark.parametrize("left", ["old", "new"])

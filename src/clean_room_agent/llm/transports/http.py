@@ -184,6 +184,9 @@ class AnswerPieces:
 class CollectedAnswer:
     """An answer in progress: what every dialect's `Receiver` has."""
 
+    unknown_model = frozenset({httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST})
+    """With what status the server may say that it lacks a model."""
+
     def __init__(self, target: Target, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
         """`known` returns the models that the server has."""
         self._target = target
@@ -203,10 +206,8 @@ class CollectedAnswer:
 
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports instead of an answer, or within one (status 200)."""
-        missing = status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST}
-        error, self.refusal = server_errors.reported(
-            self._target, status, body, known=self._known() if missing else ()
-        )
+        known = self._known() if status in self.unknown_model else ()
+        error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
