@@ -28,7 +28,6 @@ from clean_room_agent.execute.plan_prompts import (
 from clean_room_agent.retrieval.judges import question_text
 from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
-from clean_room_agent.training.prompts import TrainPlanInputs
 from testing.packages import shown_file
 
 PATH = "src/till.py"
@@ -84,15 +83,6 @@ INPUTS: dict[str, Any] = {
     ),
     "function": FORM,
     "lines": FORM,
-    "target_judgment": SINGLE,
-    "curate_data": SINGLE,
-    "train_plan": TrainPlanInputs(
-        candidates="scope_judgment: 210 of 260 failed tasks are charged to it",
-        names=("scope_judgment", "piece_judgment"),
-        tasks=260,
-        rejected="",
-        faults=(),
-    ),
     "scope_judgment": SINGLE,
     "scope_batch": BATCH,
     "piece_judgment": SINGLE,

@@ -17,7 +17,6 @@ from msgspec import Struct, structs
 import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute
 import clean_room_agent.retrieval.prompts
-import clean_room_agent.training.prompts
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
@@ -36,7 +35,6 @@ FOLDERS = (
     clean_room_agent.enrichment.prompt,
     clean_room_agent.retrieval.prompts,
     clean_room_agent.execute,
-    clean_room_agent.training.prompts,
 )
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")
 SAMPLE = "Zq-sample"
@@ -161,7 +159,7 @@ def test_inputs_are_frozen_and_the_text_of_a_prompt_is_the_same_each_time(name: 
     assert prompt_of(name).render(sample(inputs)) == prompt_of(name).render(sample(inputs))
 
 
-ASKED_ONCE_A_RUN_OR_FILE = {"enrichment", "train_plan"}
+ASKED_ONCE_A_RUN_OR_FILE = {"enrichment"}
 """Prompts that share nothing with others: they begin with their heading."""
 WITH_EVIDENCE = {
     "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "scaffold", "implement", "function", "lines",
@@ -196,7 +194,7 @@ def test_the_prompts_of_a_run_begin_with_the_same_bytes() -> None:
         elif name not in ASKED_ONCE_A_RUN_OR_FILE:
             assert rendered.startswith("# Context\n\n## Task\nFix it\n\n"), name
     asked_in_runs = [prompt for prompt in PROMPTS if prompt.name in WITH_EVIDENCE or "judg" in prompt.name]
-    assert {prompt.system for prompt in asked_in_runs if prompt.name != "target_judgment"} == {SYSTEM}
+    assert {prompt.system for prompt in asked_in_runs} == {SYSTEM}
 
 
 def test_every_stage_of_the_folder_is_in_the_registry() -> None:

@@ -37,11 +37,10 @@ def examples(logs: LogAnalysisAPI, prompt: str) -> tuple[Example, ...]:
     ],
 )
 def test_good_is_what_agrees_and_bad_what_a_failure_is_charged_to(
-    logs: LogAnalysisAPI, seeded: Seeded, prompt: str, good: int, bad: int
+    logs: LogAnalysisAPI, prompt: str, good: int, bad: int
 ) -> None:
     counts = Counter(each.worth for each in examples(logs, prompt))
-    doubtful = seeded.doubtful if prompt == "scope_judgment" else 0
-    assert (counts["good"], counts["bad"], counts["doubtful"]) == (good, bad, doubtful)
+    assert (counts["good"], counts["bad"]) == (good, bad)
 
 
 def test_a_repaired_answer_stands_under_the_question_and_makes_a_pair(logs: LogAnalysisAPI) -> None:

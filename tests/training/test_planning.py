@@ -2,8 +2,7 @@
 
 from msgspec.structs import replace
 
-from clean_room_agent.app.training_parts import TARGETS
-from clean_room_agent.training.credit import Charge, Waterfall
+from clean_room_agent.training.credit import STAGES, Charge, Headroom, Waterfall
 from clean_room_agent.training.planning import refusal
 
 
@@ -18,16 +17,13 @@ def waterfall(lost: int) -> Waterfall:
         unattributed={},
         required_recall=None,
         context_recall=None,
-        headroom={},
+        headroom={stage: Headroom(at_most=1, expected=1.0) for stage in STAGES},
     )
 
 
 def test_nothing_is_trained_where_too_few_failed_or_retrieval_loses_as_much() -> None:
     assert refusal(waterfall(200), "scope_judgment") == ""
     assert "200 are missing" in refusal(waterfall(200), "implement")
+    nothing = replace(waterfall(0), headroom=dict.fromkeys(STAGES, Headroom(at_most=0, expected=0.0)))
+    assert "would win none" in refusal(nothing, "scope_judgment")
     assert "retrieval loses 201 tasks and this prompt 201" in refusal(waterfall(201), "scope_judgment")
-
-
-def test_prompts_about_training_are_no_targets() -> None:
-    assert "implement" in TARGETS
-    assert not {"train_plan", "curate_data", "target_judgment"} & {*TARGETS}

@@ -35,7 +35,6 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_JUDGMENT,
     TASK_ANALYSIS,
 )
-from clean_room_agent.training.prompts import CURATE_DATA, TARGET_JUDGMENT, TRAIN_PLAN
 
 PROMPTS: tuple[Prompt[Any, Any], ...] = (
     ENRICHMENT,
@@ -65,9 +64,6 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     ADJUSTMENT_NEW_STEP,
     ADJUSTMENT_FINALIZE,
     GOAL_CHECK,
-    TARGET_JUDGMENT,
-    TRAIN_PLAN,
-    CURATE_DATA,
 )
 
 HEADER = """\

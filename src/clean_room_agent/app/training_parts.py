@@ -1,4 +1,4 @@
-"""`cra train-plan` and `cra curate-data`: the record, a model and the logs, opened for one task of training."""
+"""`cra train-plan` and `cra curate-data`: the record and the logs, opened for one task of training."""
 
 import contextlib
 import os
@@ -10,14 +10,15 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.context import Mode
-from clean_room_agent.artifacts.names import new_task_id, row_number
+from clean_room_agent.artifacts.names import row_number
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_PLANS, get_training_plan
 from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.training_task import TrainingTask
+from clean_room_agent.training.training_task import TrainingTask, recorded_task
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
     from clean_room_agent.training.plan import TrainingPlan
     from clean_room_agent.training.planning import Planned
 
-TARGETS = tuple(name for name in BY_NAME if name not in {"target_judgment", "train_plan", "curate_data"})
+TARGETS = tuple(BY_NAME)
 """What adapters can be trained for."""
 Progress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
 def _training_task(
-    workspace: Workspace, mode: Mode, stage: str
-) -> Iterator[tuple[TrainingTask, LogAnalysisAPI]]:
-    """A task, over the record as it was when the command began, without the command's own calls.
+    workspace: Workspace, mode: Mode
+) -> Iterator[tuple[TrainingTask, LogAnalysisAPI, ModelClient]]:
+    """A task, over the record as it was when the command began. The client only counts tokens.
 
     Raises:
         UsageError: nothing has been recorded.
@@ -43,29 +44,13 @@ def _training_task(
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
-    with contextlib.ExitStack() as stack:
-        services = stack.enter_context(
-            wiring.open_services(workspace, settings, new_task_id(), wiring.LaterServer)
-        )
-        reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
-        conn = stack.enter_context(contextlib.closing(reading))
-
-        def spent() -> tuple[int, int]:
-            total = services.meter.read()
-            return total.tokens, total.latency_ms
-
-        task = TrainingTask(
-            mode=mode,
-            stage=stage,
-            record=services.record,
-            session=services.session,
-            models=services.models,
-            router=services.router,
-            spent=spent,
-            repo_path=str(workspace.repo),
-            threshold=settings.judgments.threshold,
-        )
-        yield task, LogAnalysisAPI(conn)
+    reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
+    with (
+        contextlib.closing(reading) as conn,
+        wiring.open_model_access(workspace, settings, wiring.no_transport) as access,
+        recorded_task(access.record, access.router, mode, str(workspace.repo)) as task,
+    ):
+        yield task, LogAnalysisAPI(conn), access.models
 
 
 def make_plan(workspace: Workspace, target: str | None, progress: Progress) -> "Planned":
@@ -73,12 +58,11 @@ def make_plan(workspace: Workspace, target: str | None, progress: Progress) -> "
 
     Raises:
         UsageError: nothing has been recorded.
-        ModelError: the server.
     """
-    from clean_room_agent.training.planning import STAGE, make_training_plan
+    from clean_room_agent.training.planning import make_training_plan
 
     targets = TARGETS if target is None else (target,)
-    with _training_task(workspace, "train_plan", STAGE) as (task, logs):
+    with _training_task(workspace, "train_plan") as (task, logs, _):
         return make_training_plan(task, logs, BY_NAME, targets, progress)
 
 
@@ -98,29 +82,35 @@ def curate_data(
 
     Raises:
         UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
-        ModelError: the server.
     """
     from clean_room_agent.app.package_extras import require_extras
 
     require_extras("data")
     from clean_room_agent.redaction import Redactor, secret_values
-    from clean_room_agent.training.curate import STAGE, curate
+    from clean_room_agent.training.curate import curate
     from clean_room_agent.training.dataset import require_free
     from clean_room_agent.training.dataset_formats import FORMATS
     from clean_room_agent.training.plan import row_of
 
-    with _training_task(workspace, "curate_data", STAGE) as (task, logs):
+    with _training_task(workspace, "curate_data") as (task, logs, models):
         plan, plan_id = _plan_for(task.record, task.router, given, target)
+        prompt = BY_NAME[plan.target]
         place = folder or Path(f"dataset-{plan.target}")
         require_free(place)
         if not plan_id:
-            row = row_of(
-                plan, task_id=task.session.task_id, raw=plan.model_dump_json(), now=task.record.now()
-            )
+            row = row_of(plan, task_id=task.task_id, raw=plan.model_dump_json(), now=task.record.now())
             plan_id = task.record.write(TRAINING_PLANS.insert, row)
-        redactor = Redactor(workspace.secret_key, secret_values(os.environ))
         curated = curate(
-            task, logs, BY_NAME[plan.target], plan, plan_id, place, FORMATS[trainer], redactor, progress
+            task,
+            logs,
+            prompt,
+            plan,
+            plan_id,
+            place,
+            FORMATS[trainer],
+            Redactor(workspace.secret_key, secret_values(os.environ)),
+            lambda text: models.count(text, prompt.role),
+            progress,
         )
     return curated, plan, plan_id
 

@@ -52,8 +52,8 @@ def command(
 ) -> int:
     """Make a dataset from the record of all runs: good answers to learn from, pairs, and answers with their outcome.
 
-    Exit codes: 0 written, 1 no good example is left, 2 usage, plan, folder or configuration, or the extra `data` is missing,
-    3 model server.
+    Exit codes: 0 written, 1 no good example is left, 2 usage, plan, folder or configuration, or the extra `data` is
+    missing.
     """
     if (given is None) == (target is None):
         raise UsageError("give either --plan ID|FILE or --target PROMPT")

@@ -21,7 +21,7 @@ from clean_room_agent.report.stats import waterfall_object
 def command(target: str | None, repo: Path, place: Path | None, as_json: bool) -> int:
     """Plan the training of an adapter from the record of all runs.
 
-    Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration, 3 model server.
+    Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration.
     """
     with contextlib.closing(output.ProgressBar("reading runs")) as bar:
         made = make_plan(wiring.workspace_of(repo), target, bar.show)

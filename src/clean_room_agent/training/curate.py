@@ -1,7 +1,6 @@
 """`cra curate-data`: writes a dataset from the record and a plan; every row left out is counted by its reason.
 
-Answers that agree with the accepted change are chosen and, as bad examples, answers that failures are charged to. A model
-judges as many doubtful ones as the plan allows, newest first. All others are left out.
+Answers that agree with the accepted change are chosen and, as bad examples, answers that failures are charged to.
 """
 
 from collections import Counter
@@ -13,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, DatasetRow, list_datasets_of_stage
 from clean_room_agent.errors import CraError, UsageError
@@ -21,7 +19,6 @@ from clean_room_agent.git.clones import Objects
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.retrieval.stage import Decision, Option, Verdict
 from clean_room_agent.training.dataset import (
     Card,
     Entry,
@@ -37,12 +34,7 @@ from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import TrainingPlan
-from clean_room_agent.training.prompts import CURATE_DATA
-from clean_room_agent.training.training_task import YES, TrainingTask
-
-STAGE = "data_selection"
-SHOWN_CHARS = 1200
-"""Of the task's words, and of the answer, shown to the judge."""
+from clean_room_agent.training.training_task import TrainingTask
 
 
 class Curated(Struct, frozen=True, kw_only=True):
@@ -65,96 +57,53 @@ def curate(
     folder: Path,
     trainer: Format,
     redactor: Redactor,
+    count: Callable[[str], int],
     progress: Callable[[int, int], None],
 ) -> Curated:
-    """Write the plan's examples to the folder, and record the outcome, even if there are none. `plan_id` is the plan in
-    the record.
+    """Write the plan's examples to the folder, and record the dataset. `plan_id` is the plan in the record; `count` gives
+    the tokens of a text for the base model.
 
     Raises:
         UsageError: the folder is taken, an extra is missing, or the plan asks for mined rows and there are none.
-        ModelError: the server.
     """
     require_free(folder)
-    with task.recorded() as outcome:
-        examples = read_examples(logs, prompt, progress)
-        chosen = with_licences(_choose(task, plan.target, examples, plan.criteria.max_doubtful))
-        kept = {example.key for example in chosen}
-        left_out = Counter(
-            f"{each.reason} (doubtful)" if each.worth == "doubtful" else each.reason
-            for each in examples
-            if each.key not in kept
-        )
-
-        def count(text: str) -> int:
-            return task.models.count(text, prompt.role)
-
-        words = {each.last.call.site.pass_id: " ".join(each.task.run.description.split()) for each in chosen}
-        sieve = _Sieve(plan, redactor, count, left_out, words)
-        good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth != "bad"])
-        if plan.criteria.synthetic_weight:
-            good = sieve.good_rows([*good, *_mined(task.record, plan, len(good))])
-        if not good:
-            outcome.detail = f"no good example of {plan.target} is left"
-            return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
-        entries = sieve.entries(good, chosen)
-        exclusions = dict(sorted(left_out.items()))
-        card = Card(
-            title=f"{plan.target} from recorded runs",
-            base_model=plan.base_model,
-            plan=plan.model_dump(mode="json"),
-            criteria=plan.criteria.model_dump(mode="json"),
-            split_rule=SPLIT_RULE,
-            exclusions=exclusions,
-        )
-        written = write_dataset(folder, entries, card, trainer)
-        row = DatasetRow(
-            training_plan_id=plan_id,
-            stage_name=plan.target,
-            base_model=plan.base_model,
-            source="logged",
-            dataset_path=str(written.folder),
-            example_count=written.count("sft"),
-            positive_count=written.count("sft"),
-            negative_count=sum(not each.row.label for each in entries),
-            format=written.trainer,
-            timestamp=task.record.now(),
-        )
-        dataset_id = task.record.write(TRAINING_DATASETS.insert, row)
-        outcome.success, outcome.detail = True, f"{written.count('sft')} rows in {written.folder}"
-    return Curated(written=written, dataset_id=dataset_id, exclusions=exclusions)
-
-
-def _choose(task: TrainingTask, target: str, examples: Sequence[Example], max_doubtful: int) -> list[Example]:
-    """The examples to learn from, good and bad; each decision is recorded."""
-    doubtful = [each for each in examples if each.worth == "doubtful"]
-    judged = doubtful[max(len(doubtful) - max_doubtful, 0) :]
-    purpose = f"Choose the recorded answers of {target} that are good examples to train with."
-    verdicts = task.judge(CURATE_DATA, [_option(each) for each in judged], purpose=purpose)
-    decisions = [_decide(each, verdicts.get(each.key)) for each in examples]
-    task.keep(decisions)
-    return [each for each, decision in zip(examples, decisions, strict=True) if decision.included]
-
-
-def _decide(example: Example, verdict: Verdict | None) -> Decision:
-    included, reason = example.worth in {"good", "bad"}, example.reason
-    if verdict is not None:
-        included, reason = verdict.label == YES, f"{reason}; {verdict.reason}"
-    elif example.worth == "doubtful":
-        reason = f"{reason}; more are doubtful than the plan lets a model judge"
-    subject = Subject(path=example.key)
-    return Decision(stage=STAGE, subject=subject, included=included, reason=reason, verdict=verdict)
-
-
-def _option(example: Example) -> Option:
-    """The question, the answer, and the final change."""
-    changed = ", ".join(file.path for file in example.task.gold.files) if example.task.gold else ""
-    text = (
-        f"task: {' '.join(example.task.run.description.split())[:SHOWN_CHARS]}\n"
-        f"asked about: {example.last.call.site.item or 'the whole task'}\n"
-        f"answered: {' '.join(example.answer.split())[:SHOWN_CHARS]}\n"
-        f"changed in the end: {changed}\n"
+    examples = read_examples(logs, prompt, progress)
+    left_out = Counter(each.reason for each in examples if each.worth == "out")
+    chosen = with_licences(each for each in examples if each.worth != "out")
+    words = {each.last.call.site.pass_id: " ".join(each.task.run.description.split()) for each in chosen}
+    sieve = _Sieve(plan, redactor, count, left_out, words)
+    good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth == "good"])
+    if plan.criteria.synthetic_weight:
+        good = sieve.good_rows([*good, *_mined(task.record, plan, len(good))])
+    if not good:
+        task.detail = f"no good example of {plan.target} is left"
+        return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
+    entries = sieve.entries(good, chosen)
+    exclusions = dict(sorted(left_out.items()))
+    card = Card(
+        title=f"{plan.target} from recorded runs",
+        base_model=plan.base_model,
+        plan=plan.model_dump(mode="json"),
+        criteria=plan.criteria.model_dump(mode="json"),
+        split_rule=SPLIT_RULE,
+        exclusions=exclusions,
     )
-    return Option(key=example.key, name=example.key, text=text, score=0.5)
+    written = write_dataset(folder, entries, card, trainer)
+    row = DatasetRow(
+        training_plan_id=plan_id,
+        stage_name=plan.target,
+        base_model=plan.base_model,
+        source="logged",
+        dataset_path=str(written.folder),
+        example_count=written.count("sft"),
+        positive_count=written.count("sft"),
+        negative_count=sum(not each.row.label for each in entries),
+        format=written.trainer,
+        timestamp=task.record.now(),
+    )
+    dataset_id = task.record.write(TRAINING_DATASETS.insert, row)
+    task.success, task.detail = True, f"{written.count('sft')} rows in {written.folder}"
+    return Curated(written=written, dataset_id=dataset_id, exclusions=exclusions)
 
 
 class _Sieve:

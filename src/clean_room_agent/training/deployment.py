@@ -7,6 +7,7 @@ The registry and the index follow from the configuration, and every later comman
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -109,7 +110,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         for each in adapters:
             deployed = overrides.get(each.stage_name) == each.model_tag
             if deployed != each.deployed:
-                self.record.write(ADAPTER_REGISTRY.update, each.id, deployed=deployed)
+                self.record.write(partial(ADAPTER_REGISTRY.update, row_id=each.id, deployed=deployed))
         if not self.workspace.curated.exists():
             return  # an empty index would look like that of an empty repository
         active = [

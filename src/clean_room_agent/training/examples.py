@@ -1,8 +1,8 @@
 """Turns the record into examples: each question with its last answer, and whether that is worth learning from.
 
 Good: an answer that agrees with what was changed, in a solved task all of whose files came into scope. Bad: an answer
-that a task's failure is charged to. Doubtful: an answer that included more than was changed, which may be noise or
-context that the change needed. Everything else is left out, with a reason.
+that a task's failure is charged to. Everything else is left out, with a reason: an answer that included more than was
+changed, too, since nobody knows whether the change needed it.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ from clean_room_agent.training.logs import (
     lets_in,
 )
 
-Worth = Literal["good", "bad", "doubtful", "out"]
+Worth = Literal["good", "bad", "out"]
 AGREES = "agrees with what was changed"
 
 
@@ -172,7 +172,7 @@ def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedIte
     pairs = [(is_gold(item, gold), lets_in(item)) for item in judged]
     if (True, False) in pairs:
         return "out", "contradicts what was changed"
-    return ("doubtful", "let in more than was changed") if (False, True) in pairs else ("good", AGREES)
+    return ("out", "let in more than was changed") if (False, True) in pairs else ("good", AGREES)
 
 
 def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, str]:
@@ -187,7 +187,7 @@ def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, s
     due = paths if is_whole else paths & set(parts.get(part_of(made.pass_id), ()))
     if due - named:
         return "out", "contradicts what was changed"
-    return ("doubtful", "names more than was changed") if named - paths else ("good", AGREES)
+    return ("out", "names more than was changed") if named - paths else ("good", AGREES)
 
 
 def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:

@@ -36,7 +36,6 @@ class DataCriteria(_Part):
     max_ratio: float = Field(
         default=3.0, ge=1, description="rows of the commonest answer for one of the rarest"
     )
-    max_doubtful: int = Field(default=200, ge=0, description="doubtful rows that a model is asked about")
     near_duplicate: float = Field(
         default=0.7, gt=0, le=1, description="Jaccard index from which rows count as duplicates"
     )

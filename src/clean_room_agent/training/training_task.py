@@ -1,107 +1,56 @@
-"""The task that `cra train-plan` or `cra curate-data` is in the record: what it asked, decided, and how it ended."""
+"""The task that `cra train-plan` or `cra curate-data` is in the record: what it came to. Neither asks a model."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.context import ContextRequest, Mode
+from clean_room_agent.artifacts.context import Mode
+from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.raw.passes import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.session import Session
-from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.retrieval.judges import ModelJudge, question_text
-from clean_room_agent.retrieval.stage import Decision, DecisionLog, Option, SingleInputs, Verdict
-
-YES = "yes"
 
 
-class Outcome(Struct, kw_only=True):
-    """How a task ends: as failed, unless it is set to something else."""
+class TrainingTask(Struct, kw_only=True):
+    """A task in progress. It ends as failed, unless it is set to something else."""
 
+    task_id: str
+    record: Record
+    router: ModelRouter
     success: bool = False
     plan: str | None = None
     detail: str = ""
 
 
-class TrainingTask(Struct, frozen=True, kw_only=True):
-    """One task, whose only pass has its id, and whose only stage is `stage`."""
-
-    mode: Mode
-    stage: str
-    record: Record
-    session: Session
-    models: ModelClient
-    router: ModelRouter
-    spent: Callable[[], tuple[int, int]]
-    """Tokens, and milliseconds of waiting for models, so far."""
-    repo_path: str
-    threshold: float
-    """Probability from which a yes counts."""
-
-    @contextlib.contextmanager
-    def recorded(self) -> Iterator[Outcome]:
-        """Record the task while it is in progress, then its outcome, and archive its session. If the body raises, it
-        has failed, and its session is left to the caller that opened it.
-        """
-        window = self.models.window("reasoning")
-        row = TaskRunRow(
-            task_id=self.session.task_id,
-            repo_path=self.repo_path,
-            mode=self.mode,
-            execute_model=self.router.resolve("reasoning", "train_plan").tag,
-            context_window=window.context,
-            reserved_tokens=window.reserved,
-            stages=self.stage,
-            timestamp=self.record.now(),
-        )
-        row_id = self.record.write(append_task_run, row)
-        outcome = Outcome()
-        try:
-            yield outcome
-        except BaseException as error:
-            self._finish(row_id, Outcome(detail=f"stopped: {error or type(error).__name__}"))
-            raise
-        self._finish(row_id, outcome)
-        self.session.archive(self.record)
-
-    def _finish(self, row_id: int, outcome: Outcome) -> None:
-        tokens, latency_ms = self.spent()
+@contextlib.contextmanager
+def recorded_task(record: Record, router: ModelRouter, mode: Mode, repo_path: str) -> Iterator[TrainingTask]:
+    """Record the task while it is in progress, then its outcome. If the body raises, it has failed."""
+    task = TrainingTask(task_id=new_task_id(), record=record, router=router)
+    window = router.window("reasoning")
+    row = TaskRunRow(
+        task_id=task.task_id,
+        repo_path=repo_path,
+        mode=mode,
+        execute_model="",
+        context_window=window.context,
+        reserved_tokens=window.reserved,
+        stages="",
+        timestamp=record.now(),
+    )
+    row_id = record.write(append_task_run, row)
+    try:
+        yield task
+    except BaseException as error:
+        task.success, task.detail = False, f"stopped: {error or type(error).__name__}"
+        raise
+    finally:
         told = TaskRunOutcome(
-            success=outcome.success,
-            total_tokens=tokens,
-            total_latency_ms=latency_ms,
-            completed_at=self.record.now(),
-            final_plan=outcome.plan,
-            detail=outcome.detail,
+            success=task.success,
+            total_tokens=0,
+            total_latency_ms=0,
+            completed_at=record.now(),
+            final_plan=task.plan,
+            detail=task.detail,
         )
-        self.record.write(finish_task_run, row_id, told)
-
-    def judge(
-        self, prompt: Prompt[SingleInputs, Choice], options: Sequence[Option], *, purpose: str
-    ) -> dict[str, Verdict]:
-        """A model's verdict on each option, by its key. `purpose`: what is decided, as the prompt says it.
-
-        Raises:
-            ModelError: the server.
-        """
-        if not options:
-            return {}
-        request = ContextRequest(pass_id=self.session.task_id, mode=self.mode, role="reasoning", task=purpose)
-        judge = ModelJudge(
-            self.models,
-            self.session,
-            question=question_text(request),
-            pass_id=self.session.task_id,
-            batch_size=len(options),
-            threshold=self.threshold,
-        )
-        verdicts = judge.choose(prompt, options, labels=(YES,), stage=self.stage)
-        return dict(zip((option.key for option in options), verdicts, strict=True))
-
-    def keep(self, decisions: Sequence[Decision]) -> None:
-        """Commit the decisions to the record."""
-        DecisionLog(self.record).write(self.session.task_id, decisions)
+        record.write(finish_task_run, row_id, told)
