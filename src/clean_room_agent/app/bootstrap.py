@@ -112,7 +112,8 @@ def bootstrap(workspace: Workspace, settings: Settings, wanted: Wanted, bar: Bar
     if left:
         return Bootstrapped(mined=mined, excluded=excluded, left=left)
     assembled = assemble(shards, mined, making)
-    written, numbers = None, dict[str, int]()
+    written: Written | None = None
+    numbers: Mapping[str, int] = {}
     if assembled.entries:
         written, numbers = _write(wanted, assembled, mined, making, settings, workspace)
     return Bootstrapped(

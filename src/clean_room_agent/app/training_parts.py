@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.context import Mode
 from clean_room_agent.artifacts.names import row_number
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_PLANS, get_training_plan
 from clean_room_agent.errors import UsageError
-from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.training_task import TrainingTask, recorded_task
+from clean_room_agent.training.training_task import recorded_task
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,10 +30,8 @@ Progress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
-def _training_task(
-    workspace: Workspace, mode: Mode
-) -> Iterator[tuple[TrainingTask, LogAnalysisAPI, ModelClient]]:
-    """A task, over the record as it was when the command began. The client only counts tokens.
+def _opened(workspace: Workspace) -> Iterator[tuple[wiring.ModelAccess, LogAnalysisAPI]]:
+    """The record, with models that only count tokens, and the logs as they were when the command began.
 
     Raises:
         UsageError: nothing has been recorded.
@@ -48,9 +44,8 @@ def _training_task(
     with (
         contextlib.closing(reading) as conn,
         wiring.open_model_access(workspace, settings, wiring.no_transport) as access,
-        recorded_task(access.record, access.router, mode, str(workspace.repo)) as task,
     ):
-        yield task, LogAnalysisAPI(conn), access.models
+        yield access, LogAnalysisAPI(conn)
 
 
 def make_plan(workspace: Workspace, target: str | None, progress: Progress) -> "Planned":
@@ -62,7 +57,10 @@ def make_plan(workspace: Workspace, target: str | None, progress: Progress) -> "
     from clean_room_agent.training.planning import make_training_plan
 
     targets = TARGETS if target is None else (target,)
-    with _training_task(workspace, "train_plan") as (task, logs, _):
+    with (
+        _opened(workspace) as (access, logs),
+        recorded_task(access.record, access.router, "train_plan", str(workspace.repo)) as task,
+    ):
         return make_training_plan(task, logs, BY_NAME, targets, progress)
 
 
@@ -92,11 +90,15 @@ def curate_data(
     from clean_room_agent.training.dataset_formats import FORMATS
     from clean_room_agent.training.plan import row_of
 
-    with _training_task(workspace, "curate_data") as (task, logs, models):
-        plan, plan_id = _plan_for(task.record, task.router, given, target)
+    with contextlib.ExitStack() as stack:
+        access, logs = stack.enter_context(_opened(workspace))
+        plan, plan_id = _plan_for(access.record, access.router, given, target)
         prompt = BY_NAME[plan.target]
         place = folder or Path(f"dataset-{plan.target}")
         require_free(place)
+        task = stack.enter_context(
+            recorded_task(access.record, access.router, "curate_data", str(workspace.repo))
+        )
         if not plan_id:
             row = row_of(plan, task_id=task.task_id, raw=plan.model_dump_json(), now=task.record.now())
             plan_id = task.record.write(TRAINING_PLANS.insert, row)
@@ -109,7 +111,7 @@ def curate_data(
             place,
             FORMATS[trainer],
             Redactor(workspace.secret_key, secret_values(os.environ)),
-            lambda text: models.count(text, prompt.role),
+            lambda text: access.models.count(text, prompt.role),
             progress,
         )
     return curated, plan, plan_id
