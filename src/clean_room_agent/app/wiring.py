@@ -3,7 +3,6 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
-from clean_room_agent.llm.transport import ChatRequest, ForwardingTransport, NoServer, RawAnswer, Transport
+from clean_room_agent.llm.transport import ChatRequest, NoServer, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
@@ -78,19 +77,6 @@ def worktree_place(workspace: Workspace, settings: Settings, task_id: str) -> Pa
 def live_transport(settings: Settings) -> Transport:
     """A transport to the configured model server; nothing is sent yet."""
     return open_server(settings.models)
-
-
-class LaterServer(ForwardingTransport):
-    """The configured server, opened when it is first asked: what needs no model is then checked, and done, without one."""
-
-    live = True
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    @cached_property
-    def _inner(self) -> Transport:  # type: ignore[override]
-        return live_transport(self._settings)
 
 
 def require_models(settings: Settings, transport: Callable[[Settings], Transport]) -> None:
