@@ -1,6 +1,6 @@
 """Fits a prompt into its window by leaving out whole items, in a fixed order, and names each of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic
 
 from msgspec import Struct
@@ -91,60 +91,48 @@ def fit(
     """
     window = models.window(prompt).context
     dropped: list[str] = []
-    kept = wanted
+    kept, losses = wanted, _in_order_of_loss(wanted)
     while True:
         inputs = build(kept)
         need = models.measure(prompt, inputs)
-        if need + answer_tokens <= window:
+        excess = need + answer_tokens - window
+        if excess <= 0:
             return Fitted(inputs=inputs, need=need, window=window, dropped=tuple(dropped))
-        freed = 0
-        while freed < need + answer_tokens - window:
-            without = _without_next(kept)
-            if without is None:
-                break  # what was freed is counted low: headings go with what stands below them
-            kept, name, text = without
+        freed = 0  # counted low: headings go with what stands below them
+        for without, name, text in losses:
+            kept = without
             freed += max(models.count(text, prompt.role), 1)
             dropped.append(name)
+            if freed >= excess:
+                break
         if not freed:
             raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
 
 
-def _without_next(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
-    """The contents without what has to be dropped next, its name and its text; None if only asked-for primary items are
-    left.
-    """
-    if kept.others:
+def _in_order_of_loss(kept: PromptContents) -> Iterator[tuple[PromptContents, str, str]]:
+    """The contents after each thing that may be left out, in order; with the name and the text of what was left out."""
+    while kept.others:
         path = kept.others[-1]
-        return replace(kept, others=kept.others[:-1]), f"path {path}", path
-    if earlier := _without_earlier(kept):
-        return earlier
-    places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
-    if places:
-        return _without_item(kept, places[-1])
-    return _without_oldest(kept) if kept.retries else None
-
-
-def _without_earlier(kept: PromptContents) -> tuple[PromptContents, str, str] | None:
-    """The same for what the run has done so far."""
-    if len(kept.retries) > 1:
-        return _without_oldest(kept)
+        kept = replace(kept, others=kept.others[:-1])
+        yield kept, f"path {path}", path
+    while len(kept.retries) > 1:
+        first, *later = kept.retries
+        kept = replace(kept, retries=tuple(later))
+        yield kept, f"attempt {first.number}", first.edits + first.feedback
     if kept.rejected:
-        return replace(kept, rejected=""), "the refused answer", kept.rejected
-    if kept.hunks:
+        answer = kept.rejected
+        kept = replace(kept, rejected="")
+        yield kept, "the refused answer", answer
+    while kept.hunks:
         hunk = kept.hunks[0]
-        return replace(kept, hunks=kept.hunks[1:]), f"hunk {hunk.name}", hunk.body
-    return None
-
-
-def _without_oldest(kept: PromptContents) -> tuple[PromptContents, str, str]:
-    first, *later = kept.retries
-    return replace(kept, retries=tuple(later)), f"attempt {first.number}", first.edits + first.feedback
-
-
-def _without_item(kept: PromptContents, place: int) -> tuple[PromptContents, str, str]:
-    item = kept.items[place]
-    items = (*kept.items[:place], *kept.items[place + 1 :])
-    return replace(kept, items=items), f"{item.detail} {_name(item)}", item.text
+        kept = replace(kept, hunks=kept.hunks[1:])
+        yield kept, f"hunk {hunk.name}", hunk.body
+    for item in reversed([item for item in kept.items if item.detail != "primary"]):
+        kept = replace(kept, items=tuple(other for other in kept.items if other is not item))
+        yield kept, f"{item.detail} {_name(item)}", item.text
+    for newest in kept.retries:
+        kept = replace(kept, retries=())
+        yield kept, f"attempt {newest.number}", newest.edits + newest.feedback
 
 
 def _exceeded(prompt: str, kept: PromptContents, *, need: int, answer: int, window: int) -> WindowExceeded:
