@@ -175,15 +175,8 @@ def _edited(text: str, paths: Collection[str], written_from: PlanArtifact | None
             plan = load_artifact(edited, "the plan", paths)
         except ArtifactError as error:
             raise ArtifactError(error.message, hint=f"your text is in a file: {kept}") from error
-        edited_by = (
-            {}
-            if written_from is None
-            else {
-                "task_id": written_from.task_id,
-                "model": written_from.model,
-                "created_at": written_from.created_at,
-            }
-        )
-        plan = plan.model_copy(update=edited_by)
+        if written_from is not None:
+            origin = {name: getattr(written_from, name) for name in ("task_id", "model", "created_at")}
+            plan = plan.model_copy(update=origin)
     place.unlink()
     return edited, plan

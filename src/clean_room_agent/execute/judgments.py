@@ -75,38 +75,28 @@ class YesNo(Generic[InputsT]):
         return next(fitting, ways[-1])
 
     def _verdict(self, item: str, reply: Reply[Choice], neutral: Choice | None) -> PlanVerdict:
-        choice, name = reply.value, self._prompt.name
+        choice, call = reply.value, reply.call_id
         if choice is None:
             fault = reply.bad.fault if reply.bad is not None else "no answer"
-            return PlanVerdict(
-                question=name,
-                item=item,
-                yes=self._unreadable,
-                reason=f"unreadable verdict ({fault}): {self._rule}",
-                call_id=reply.call_id,
-                readable=False,
-            )
+            reason = f"unreadable verdict ({fault}): {self._rule}"
+            unread = self.decided(item, yes=self._unreadable, reason=reason)
+            return unread.model_copy(update={"call_id": call, "readable": False})
         calibrated = calibrate_choice(choice, neutral, (YES,))
         if calibrated is None:
-            return PlanVerdict(
-                question=name,
-                item=item,
-                yes=choice.word == YES,
-                reason=f"judged {choice.word}",
-                call_id=reply.call_id,
-            )
+            plain = self.decided(item, yes=choice.word == YES, reason=f"judged {choice.word}")
+            return plain.model_copy(update={"call_id": call})
         yes = lets_in(calibrated.score, EVEN) and not (self._no_is_final and choice.word == NO)
-        said = f"judged {choice.word} ({choice.confidence:.2f})"
+        reason = f"judged {choice.word} ({choice.confidence:.2f})"
         if WORDS[yes] != choice.word and calibrated.neutral is not None:
-            said += (
+            reason += (
                 f", but yes has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
             )
         return PlanVerdict(
-            question=name,
+            question=self._prompt.name,
             item=item,
             yes=yes,
-            reason=said,
-            call_id=reply.call_id,
+            reason=reason,
+            call_id=call,
             confidence=choice.confidence,
             probability=calibrated.probability,
             neutral=calibrated.neutral,
