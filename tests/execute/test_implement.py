@@ -28,7 +28,7 @@ from clean_room_agent.execute.implement import (
     implement,
     read_edits,
 )
-from clean_room_agent.llm.transport import RawAnswer, Sampling
+from clean_room_agent.llm.transport import RawAnswer
 
 CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")
 STEP = PlanStep(id="s1", description="Set x to 2.", target_files=(TargetFile(path="a.py"),))
@@ -268,26 +268,11 @@ def test_an_answer_that_copies_the_context_is_closed_and_counts_as_endless() -> 
         assert 3000 <= len(call.answer.response) < 4000
 
 
-def test_the_draw_can_be_set() -> None:
-    transport = ScriptedTransport([ANSWER])
-    sampling = Sampling(temperature=0.7, seed=3, top_k=40, top_p=0.95)
-    implement(
-        model_client(transport, MemorySink()), CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1", sampling=sampling
-    )
-    assert transport.requests[0].sampling == sampling
-
-
 def test_answers_with_the_same_edits_have_the_same_fingerprint() -> None:
     assert answer_fingerprint(ANSWER) == answer_fingerprint(f"Sure:\n\n```\n{ANSWER}\n```\n")
     assert answer_fingerprint(ANSWER) != answer_fingerprint(ANSWER.replace("x = 2", "x = 3"))
     assert answer_fingerprint("no  edits\nhere") == answer_fingerprint("no edits here")
     assert answer_fingerprint(" \n") == ""
-
-
-def test_the_example_of_the_prompt_is_an_answer_with_each_form() -> None:
-    edits = read_edits(IMPLEMENT_EXAMPLE)
-    assert isinstance(edits, tuple)
-    assert [edit.kind for edit in edits] == ["edit", "symbol", "insert", "create", "delete"]
 
 
 def test_an_answer_that_repeats_the_example_is_refused() -> None:

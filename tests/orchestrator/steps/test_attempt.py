@@ -60,26 +60,6 @@ def test_edits_become_a_commit_that_waits_for_its_tests(project: MemoryProject) 
     assert memory.runner.commands_run == ["pytest"], "the baseline's"
 
 
-def test_an_answer_without_edits_is_told_so(project: MemoryProject) -> None:
-    _, attempt = placed(project, "I cannot.")
-    assert (attempt.outcome, attempt.change.commit) == (AttemptOutcome.NO_EDITS, "")
-    assert "<edit>" in attempt.feedback
-
-
-def test_an_answer_that_was_cut_off_applies_nothing(project: MemoryProject) -> None:
-    cut = RawAnswer(request_body="{}", text=RIGHT[:40], prompt_tokens=1, completion_tokens=1, finish="length")
-    _, attempt = placed(project, cut)
-    assert (attempt.outcome, attempt.change.commit) == (AttemptOutcome.TRUNCATED, "")
-
-
-def test_an_edit_whose_search_text_is_nowhere_is_refused_with_a_reason(project: MemoryProject) -> None:
-    _, attempt = placed(project, replacing("a.py", "zzz = 5", "a = 1"))
-    assert attempt.outcome is AttemptOutcome.REFUSED
-    assert attempt.change.result is not None
-    assert not attempt.change.result.success
-    assert "a.py" in attempt.feedback
-
-
 def test_an_edit_of_a_file_that_was_not_shown_asks_for_it(project: MemoryProject) -> None:
     job = StepJob(part=JOB.part, step=step("s1", "a.py", "b.py"), constraints="")
     _, attempt = placed(project, replacing("b.py", "zzz", "b = 1"), job)
@@ -106,17 +86,3 @@ def test_another_draw_is_warm_and_has_a_seed_of_its_own(project: MemoryProject) 
     cold, warm = (request.sampling for request in memory.transport.requests)
     assert cold.temperature < VARIED_TEMPERATURE
     assert (warm.temperature, warm.seed) == (VARIED_TEMPERATURE, 3)
-
-
-def test_a_later_prompt_shows_what_became_of_an_attempt(project: MemoryProject) -> None:
-    _, refused = placed(project, replacing("a.py", "zzz = 5", "a = 1"))
-    memory, package = opened(project, RIGHT)
-    ask(
-        memory.run,
-        JOB,
-        package,
-        pass_id=pass_id(memory),
-        number=2,
-        draw=Draw(action=FIRST, shown=(refused,)),
-    )
-    assert "zzz = 5" in memory.transport.requests[0].prompt
