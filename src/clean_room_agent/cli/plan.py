@@ -1,10 +1,6 @@
 """`cra plan`: write a plan for a task, to review and edit."""
 
-import os
 import shlex
-import sys
-import tempfile
-from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
@@ -18,13 +14,13 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output
+from clean_room_agent.cli.plan_editing import edit_plan, plan_in, require_editor
 from clean_room_agent.cli.watching import watching
-from clean_room_agent.errors import ArtifactError, CraError, UsageError
-from clean_room_agent.execute.plan_file import is_toml, load_artifact, written_text
-from clean_room_agent.file_contents import atomic_write, read_given
+from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.execute.plan_file import written_text
+from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.workspace import Workspace
 
-EDITORS = ("VISUAL", "EDITOR")
 HELP = """Write a plan for TASK: its steps, each with the files to change. `cra solve --plan FILE` follows it.
 
 \b
@@ -77,40 +73,32 @@ def command(
 ) -> int:
     """The command."""
     workspace = output.opened(wiring.workspace_of(repo))
-    if plan_file is not None and (task is not None or issue is not None or evidence != NOTHING_GIVEN):
+    makes = task is not None or issue is not None or evidence != NOTHING_GIVEN or overrides != Overrides()
+    if plan_file is not None and makes:
         raise UsageError(
-            "--plan uses an existing plan: leave out TASK, --issue, --check, --test and --file",
-            hint="write these into the plan, under [evidence], or give them to `cra solve --plan`",
+            "--plan uses an existing plan, with its own [evidence]: leave out TASK, --issue, --check, --test, --file, --stages and the budget"
         )
-    if plan_file is not None and overrides != Overrides():
-        raise UsageError("--plan asks no model: leave out --stages and the flags of the budget")
     if edit:
-        _require_editor()
+        require_editor()
     paths, plan, text = places_of(workspace), None, ""
     if plan_file is None:
         words = options.task_text(task, issue)
         plan = _make(workspace, overrides, words, checked_evidence(workspace, evidence), events, verbose)
     else:
-        text = read_given(plan_file)
-        by_hand = is_toml(text, str(plan_file))
+        plan, text = plan_in(plan_file, paths, edit=edit)
         target = target or (plan_file if edit else None)
-        if not (edit and by_hand):  # what is edited need not be a plan yet
-            plan = load_artifact(text, str(plan_file), paths)
-        text = text if by_hand else ""
-    as_toml = target is not None and (
-        target.suffix.lower() == ".toml" or (target == plan_file and text != "")
-    )
+    own = target == plan_file and text != ""
+    as_toml = own or (target is not None and target.suffix.lower() == ".toml")
     if plan is not None and (edit or as_toml):
         text = written_text(plan, paths)
     if edit or plan is None:
-        text, plan = _edited(text, paths, written_from=plan)
-    document = plan.model_dump_json(indent=2) + "\n"
+        text, plan = edit_plan(text, paths, written_from=plan)
     if target is not None:
-        atomic_write(target, text if as_toml else document)
+        atomic_write(target, text if as_toml else f"{plan.model_dump_json(indent=2)}\n")
         follow = f"cra solve --plan {shlex.quote(str(target))}{output.repo_flag(workspace)}"
         output.aside(f"wrote {target}; follow it with: {follow}")
     if target is None or as_json:
-        output.answer(document.rstrip("\n"))
+        output.answer(plan.model_dump_json(indent=2))
     return 0
 
 
@@ -130,53 +118,3 @@ def _make(
     if plan is None:
         raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
     return plan
-
-
-def _require_editor() -> None:
-    terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    if not terminal and not any(os.environ.get(name) for name in EDITORS):
-        raise UsageError(
-            "--edit needs a terminal, or an editor in $VISUAL or $EDITOR",
-            hint="leave --edit out and edit the file that -o writes",
-        )
-
-
-def _edited(text: str, paths: Collection[str], written_from: PlanArtifact | None) -> tuple[str, PlanArtifact]:
-    """The text as the user's editor left it, and the plan in it; `paths` are those in the tree.
-
-    A text that was `written_from` a plan and left as it was is that plan; an edited one has its task id, model and
-    time. A text that is not accepted stays in a file that the error names.
-
-    Raises:
-        CraError: the text was left empty.
-        ArtifactError: it is not a plan.
-        UsageError: the editor failed.
-    """
-    handle, name = tempfile.mkstemp(prefix="cra-plan-", suffix=".toml")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    place = Path(name)
-    kept = f"cra plan --plan {place} --edit -o FILE"
-    try:
-        click.edit(filename=name)
-        edited = place.read_text(encoding="utf-8-sig")
-    except click.ClickException as exc:
-        hint = f"name another in $EDITOR; the plan is kept: {kept}"
-        raise UsageError(exc.format_message(), hint=hint) from exc
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UsageError(f"cannot read {place} after it was edited: {exc}") from exc
-    if not edited.strip():
-        place.unlink()
-        raise CraError("the plan was left empty, so nothing was written")
-    if written_from is not None and edited.rstrip() == text.rstrip():
-        plan = written_from
-    else:
-        try:
-            plan = load_artifact(edited, "the plan", paths)
-        except ArtifactError as error:
-            raise ArtifactError(error.message, hint=f"your text is in a file: {kept}") from error
-        if written_from is not None:
-            origin = {name: getattr(written_from, name) for name in ("task_id", "model", "created_at")}
-            plan = plan.model_copy(update=origin)
-    place.unlink()
-    return edited, plan
