@@ -2,7 +2,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.enrichment.file_view import FileFacts, fit
+from clean_room_agent.enrichment.file_view import KnownFile, fit
 from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs
 
 
@@ -13,7 +13,7 @@ def symbol(number: int, name: str, first: int, last: int, kind: str = "function"
     )  # fmt: skip
 
 
-FACTS = FileFacts(
+FACTS = KnownFile(
     file=FileRow(id=1, path="till.py", language="python", content_hash="", size_bytes=9, parse_error=None),
     lines=(
         "def add():",
@@ -38,7 +38,7 @@ def measure(inputs: EnrichmentInputs) -> int:
     return len(ENRICHMENT.render(inputs))
 
 
-def view(most: int, facts: FileFacts = FACTS) -> EnrichmentInputs:
+def view(most: int, facts: KnownFile = FACTS) -> EnrichmentInputs:
     return fit(facts, most, measure)
 
 

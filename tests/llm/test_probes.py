@@ -28,7 +28,7 @@ from clean_room_agent.llm.probes import (
     lets_in,
     needs_bias,
 )
-from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, WindowRefusal
 from clean_room_agent.llm.transports import ollama, openai
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.replay import ReplayTransport
@@ -252,7 +252,7 @@ def test_a_server_that_does_not_tell_the_digest_is_probed_by_each_command() -> N
     def answer(request: ChatRequest) -> RawAnswer:
         if request.identity.prompt != PROBE_NAME:
             return RawAnswer(request_body="{}", text="fine")
-        refusal = Refusal(prompt_tokens=None, window=None)
+        refusal = WindowRefusal(prompt_tokens=None, window=None)
         return RawAnswer(
             request_body="{}", error=WindowExceeded("too long", hint="shorten it"), refusal=refusal
         )

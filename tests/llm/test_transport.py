@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import (
-    Refusal,
+    WindowRefusal,
     dump_logprobs,
     load_logprobs,
     prompt_hash,
@@ -30,7 +30,7 @@ def test_probabilities_are_read_as_they_were_kept(choices: tuple[TokenChoice, ..
 def test_a_refusal_leaves_what_the_prompt_does_not_fill(
     prompt: int | None, window: int | None, left: int
 ) -> None:
-    assert Refusal(prompt_tokens=prompt, window=window).left == left
+    assert WindowRefusal(prompt_tokens=prompt, window=window).left == left
 
 
 def test_the_hash_tells_system_text_and_prompt_apart() -> None:

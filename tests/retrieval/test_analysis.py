@@ -4,12 +4,12 @@ from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.retrieval.analysis import Nearest, analyse, find_nearest
+from clean_room_agent.retrieval.analysis import NearestCode, analyse, find_nearest
 
 Make = Callable[..., World]
 
 
-def nearest(world: World, **fields: object) -> Nearest:
+def nearest(world: World, **fields: object) -> NearestCode:
     request, source = context_request(**fields), world.source()
     return find_nearest(request, analyse(request, source).query, source, available_tokens=4000)
 

@@ -3,10 +3,10 @@ from collections.abc import Callable
 import pytest
 from tests.retrieval.world import World, context_request
 
-from clean_room_agent.artifacts.context import Section
+from clean_room_agent.artifacts.context import ContextPackage, Section
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
-from clean_room_agent.retrieval.assembly import Assembled, assemble
+from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.stage import Selection, StageContext
 
@@ -21,7 +21,9 @@ def pick(path: str, start: int, end: int, **fields: object) -> Selection:
     return Selection(path=path, start_line=start, end_line=end, **{**values, **fields})  # type: ignore[arg-type]
 
 
-def put_together(world: World, available: int, *selections: Selection, mode: str = "implement") -> Assembled:
+def put_together(
+    world: World, available: int, *selections: Selection, mode: str = "implement"
+) -> ContextPackage:
     context = StageContext(
         request=context_request(mode=mode),
         available_tokens=available,
@@ -30,11 +32,11 @@ def put_together(world: World, available: int, *selections: Selection, mode: str
         detail_chosen=True,
     )
     window = Window(context=available + 100, reserved=100)
-    return assemble(context, world.source(), window, ThresholdJudge(threshold=0.5))
+    return assemble(context, world.source(), window, ThresholdJudge(threshold=0.5))[0]
 
 
-def shown(assembled: Assembled) -> list[tuple[str, str | None]]:
-    return [(item.detail, item.symbol) for item in assembled.package.items]
+def shown(package: ContextPackage) -> list[tuple[str, str | None]]:
+    return [(item.detail, item.symbol) for item in package.items]
 
 
 def test_items_stand_by_file_the_one_of_the_best_item_first(make: Make) -> None:
@@ -45,7 +47,7 @@ def test_items_stand_by_file_the_one_of_the_best_item_first(make: Make) -> None:
         pick("b.txt", 5, 6, detail="type_context", outline="sig\n", tier=0), pick("b.txt", 9, 9, detail="supporting", outline="sig\n", tier=3),
     )  # fmt: skip
     assert shown(made) == [("primary", "s1"), ("primary", "s1"), ("type_context", "s5"), ("supporting", "s9")]
-    assert [item.path for item in made.package.items] == ["a.txt", "b.txt", "b.txt", "b.txt"]
+    assert [item.path for item in made.items] == ["a.txt", "b.txt", "b.txt", "b.txt"]
 
 
 def test_where_the_window_is_short_the_sections_go_in_a_fixed_order(make: Make) -> None:
@@ -58,9 +60,9 @@ def test_where_the_window_is_short_the_sections_go_in_a_fixed_order(make: Make) 
     seen = set()
     for available in range(60, 400, 10):
         made = put_together(world, available, *reversed(pieces))
-        there = tuple(item.section for item in made.package.items)
+        there = tuple(item.section for item in made.items)
         assert there == sections[: len(there)]
-        assert made.package.budget.used_tokens <= available
+        assert made.budget.used_tokens <= available
         seen.add(len(there))
     assert seen == {1, 2, 3, 4, 5}
 
@@ -76,7 +78,7 @@ def test_detail_comes_before_tier_and_tier_before_score(make: Make) -> None:
     ]
     seen = set()
     for available in range(20, 200, 10):
-        there = {item.symbol for item in put_together(world, available, *pieces).package.items}
+        there = {item.symbol for item in put_together(world, available, *pieces).items}
         assert there == set(["s10", "s20", "s30", "s40"][: len(there)])
         seen.add(len(there))
     assert seen == {0, 1, 2, 3, 4}
@@ -86,8 +88,8 @@ def test_code_with_only_empty_lines_between_stands_in_one_frame(make: Make) -> N
     lines = ["one", "two", "", "", "three", "   ", "four", ""]
     world = make({"a.txt": "\n".join(lines)})
     made = put_together(world, 1000, pick("a.txt", 1, 2), pick("a.txt", 5, 5), pick("a.txt", 7, 7))
-    assert [item.adjoins for item in made.package.items] == [False, True, False]
-    assert made.package.to_prompt_text() == (
+    assert [item.adjoins for item in made.items] == [False, True, False]
+    assert made.to_prompt_text() == (
         "===== code: a.txt :: s1, s5 (lines 1-5)\none\ntwo\n\n\nthree\n===== end\n\n"
         "===== code: a.txt :: s7 (lines 7-7)\nfour\n===== end\n"
     )
@@ -97,10 +99,9 @@ def test_the_whole_text_with_its_frames_fits_the_budget(make: Make) -> None:
     world = make({"a.txt": BODY})
     pieces = [pick("a.txt", start, start + 9, score=start / 200) for start in range(1, 200, 10)]
     made = put_together(world, 300, *pieces)
-    assert made.package.budget.used_tokens == len(made.package.to_prompt_text().split()) <= 300
-    assert {item.symbol for item in made.package.items} >= {"s191", "s181"}
-    assert len(made.package.items) + len(made.package.dropped) == len(pieces)
-    assert {decision.included for decision in made.decisions} == {True, False}
+    assert made.budget.used_tokens == len(made.to_prompt_text().split()) <= 300
+    assert {item.symbol for item in made.items} >= {"s191", "s181"}
+    assert len(made.items) + len(made.dropped) == len(pieces)
 
 
 def test_what_a_primary_item_holds_is_not_shown_twice(make: Make) -> None:

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from clean_room_agent.retrieval import pieces as pieces_module
 from clean_room_agent.retrieval.pieces import (
+    CodePiece,
     Cut,
-    Definition,
-    Piece,
+    IndexedDefinition,
     definition_name,
     divide_large,
     enclosing_head,
@@ -49,8 +49,8 @@ export const routes = {
 """
 
 
-def define(name: str, start: int, end: int, kind: str = "function") -> Definition:
-    return Definition(
+def define(name: str, start: int, end: int, kind: str = "function") -> IndexedDefinition:
+    return IndexedDefinition(
         symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature=f"def {name}()"
     )
 
@@ -59,7 +59,7 @@ def numbered(count: int) -> list[str]:
     return [f"line {number}" for number in range(1, count + 1)]
 
 
-def spans(pieces: tuple[Piece, ...]) -> list[tuple[str, int, int]]:
+def spans(pieces: tuple[CodePiece, ...]) -> list[tuple[str, int, int]]:
     return [(piece.name, piece.start_line, piece.end_line) for piece in pieces]
 
 
@@ -173,7 +173,7 @@ def words(text: str) -> int:
 
 def divide(text: str, path: str, *, most: int, part: int, name: str = "large") -> list[str]:
     lines = text.rstrip("\n").split("\n")
-    piece = Piece(name=name, kind="symbol", start_line=1, end_line=len(lines), signature=lines[0])
+    piece = CodePiece(name=name, kind="symbol", start_line=1, end_line=len(lines), signature=lines[0])
     starts = sequence_starts(text.encode(), path)
     cuts: Sequence[Cut] = text_cuts(lines) if starts is None else starts
     parts = divide_large([piece], lines, count=words, most=most, part=part, cuts=lambda: cuts)

@@ -7,7 +7,13 @@ from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.retrieval.plan_targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.plan_targets import (
+    PlannedFile,
+    around,
+    is_small,
+    names_a_large_class,
+    target_of,
+)
 from clean_room_agent.retrieval.scored_pieces import files_in_scope
 from clean_room_agent.retrieval.stage import Candidate, StageContext
 
@@ -25,7 +31,7 @@ def target(
     changed: Collection[tuple[str, str]] = (),
     frames: tuple[StackFrame, ...] = (),
     named: tuple[str, ...] = (),
-) -> Target:
+) -> PlannedFile:
     row = world.source().file(path)
     assert row is not None
     entry = Candidate(path=path, file_id=row.id, tier=0, score=1.0, reasons=("named by the plan",))
@@ -39,7 +45,7 @@ def target(
     return target_of(files.pieces, files.hints, changed)
 
 
-def names(found: Target) -> list[str]:
+def names(found: PlannedFile) -> list[str]:
     return [scored.piece.name for scored, _ in found.chosen]
 
 

@@ -10,7 +10,7 @@ from clean_room_agent.retrieval.related_code import (
     MAX_GREEN,
     MAX_USES,
     OVERRIDDEN_LINES,
-    Span,
+    ShownSpan,
     related_selections,
 )
 from clean_room_agent.retrieval.stage import Selection
@@ -60,16 +60,16 @@ def refer(world: World, caller: str, callee: str, confidence: float = 0.9, kind:
     symbols.insert_references(world.index, [(ends[0], ends[1], kind, confidence)])
 
 
-def span(world: World, path: str, start: int, end: int) -> Span:
+def span(world: World, path: str, start: int, end: int) -> ShownSpan:
     view = world.source().view(path, max_lines=100, available_tokens=4000)
     assert not isinstance(view, NotEditable)
-    return Span(view=view, start_line=start, end_line=end)
+    return ShownSpan(view=view, start_line=start, end_line=end)
 
 
 def related(
     world: World,
-    *changed: Span,
-    shown: tuple[Span, ...] = (),
+    *changed: ShownSpan,
+    shown: tuple[ShownSpan, ...] = (),
     failing: tuple[str, ...] = (),
     goal: tuple[tuple[str, int], ...] = (),
 ) -> dict[str, list[Selection]]:

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.indexer.terms import count_terms
-from clean_room_agent.retrieval.pieces import Definition, Piece, PieceKind
+from clean_room_agent.retrieval.pieces import CodePiece, IndexedDefinition, PieceKind
 from clean_room_agent.retrieval.scored_pieces import (
     BODY_LINES,
     LINES_SHOWN,
@@ -94,7 +94,7 @@ def test_what_is_quoted_are_lines_of_the_file(lines: list[str], terms: dict[str,
     assert all(text == lines[number - 1].strip() for number, text in found)
 
 
-def piece(**fields: object) -> Piece:
+def piece(**fields: object) -> CodePiece:
     values: dict[str, object] = {
         "name": "f",
         "kind": "symbol",
@@ -102,7 +102,7 @@ def piece(**fields: object) -> Piece:
         "end_line": 2,
         "signature": "def f(a):",
     }
-    return Piece(**{**values, **fields})  # type: ignore[arg-type]
+    return CodePiece(**{**values, **fields})  # type: ignore[arg-type]
 
 
 def test_a_summary_has_signature_documentation_and_the_first_reasons() -> None:
@@ -119,7 +119,7 @@ def test_a_summary_has_signature_documentation_and_the_first_reasons() -> None:
 
 def view(*entries: tuple[str, str, int, int]) -> FileView:
     definitions = tuple(
-        Definition(symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature="")
+        IndexedDefinition(symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature="")
         for name, kind, start, end in entries
     )
     row = FileRow(id=1, path="a.py", language="python", content_hash="", size_bytes=0, parse_error=None)
@@ -221,12 +221,12 @@ def test_words_of_failing_tests_weigh_less_than_the_tasks_own(make: Make) -> Non
     assert "total_price" in words_of(files.tests)
 
 
-def piece_of_scored_pieces(name: str, start: int, end: int, kind: PieceKind = "symbol") -> Piece:
-    return Piece(name=name, kind=kind, start_line=start, end_line=end, signature="")
+def piece_of_scored_pieces(name: str, start: int, end: int, kind: PieceKind = "symbol") -> CodePiece:
+    return CodePiece(name=name, kind=kind, start_line=start, end_line=end, signature="")
 
 
-def definition(name: str, start: int, end: int) -> Definition:
-    return Definition(
+def definition(name: str, start: int, end: int) -> IndexedDefinition:
+    return IndexedDefinition(
         symbol_id=start, name=name, kind="function", start_line=start, end_line=end, signature=""
     )
 

@@ -8,7 +8,7 @@ from tests.retrieval.world import World
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.file_contents import content_hash
-from clean_room_agent.retrieval.pieces import Definition
+from clean_room_agent.retrieval.pieces import IndexedDefinition
 from clean_room_agent.retrieval.stage_source import (
     MAX_SAME_NAME,
     ContextFiles,
@@ -115,7 +115,7 @@ def test_the_names_of_a_file_are_its_top_level_ones_values_last() -> None:
         ("Cart", "class"),
     ]
     definitions = [
-        Definition(symbol_id=at, name=name, kind=kind, start_line=at, end_line=at, signature="")
+        IndexedDefinition(symbol_id=at, name=name, kind=kind, start_line=at, end_line=at, signature="")
         for at, (name, kind) in enumerate(entries, start=1)
     ]
     assert top_names(definitions, most=9) == ("Cart", "total", "RATE")

@@ -69,7 +69,7 @@ def index_folder(conn: Connection, root: Path, imports: Mapping[str, tuple[str, 
             continue
         data = (root / path).read_bytes()
         file_id = ids[path] = files.next_file_id(conn)
-        new = files.NewFile(
+        new = files.NewFileRow(
             path=path, language="python" if path.endswith(".py") else "text", mtime_ns=0, inode=0,
             content_hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data), parse_error=None,
         )  # fmt: skip

@@ -48,7 +48,7 @@ RUN_COMMIT_KEY = "run_commit"
 """The key, in a run's copy, of the commit of the run that it describes."""
 
 
-class Job(Protocol):
+class IndexJob(Protocol):
     """A job for the process. It imports what it needs when it runs, so only in that process."""
 
     def run(self, progress: Progress) -> None:
@@ -123,7 +123,7 @@ class IndexProcess:
     before this process has threads.
     """
 
-    def __init__(self, first: Job | None = None, timed: Timed = untimed) -> None:
+    def __init__(self, first: IndexJob | None = None, timed: Timed = untimed) -> None:
         """`first` begins at once, and is timed."""
         self._timed = timed
         self._pool = WorkerPool(1, tasks=0, body=partial(_serve, first))
@@ -158,7 +158,7 @@ class IndexProcess:
         if self._error is not None:
             raise self._error
 
-    def do(self, job: Job, progress: Progress) -> None:
+    def do(self, job: IndexJob, progress: Progress) -> None:
         """Do the job, after earlier ones.
 
         Raises:
@@ -180,8 +180,8 @@ class IndexProcess:
             self._error = error
 
 
-def _serve(first: Job | None, channel: Channel) -> None:
-    job: Job = first or channel.wait()
+def _serve(first: IndexJob | None, channel: Channel) -> None:
+    job: IndexJob = first or channel.wait()
     while True:
         job.run(lambda done, total: channel.send((done, total)))
         channel.send(DONE)

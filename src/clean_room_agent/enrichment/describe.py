@@ -12,7 +12,7 @@ from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.file_view import FileFacts, fit, outermost, read_facts, without_text
+from clean_room_agent.enrichment.file_view import KnownFile, fit, outermost, read_facts, without_text
 from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient
@@ -37,7 +37,7 @@ class Described(Struct, frozen=True, kw_only=True):
     """Why there is none; "" where there is one."""
 
 
-Prepared = Described | tuple[FileFacts, EnrichmentInputs]
+Prepared = Described | tuple[KnownFile, EnrichmentInputs]
 """A file to be asked about with what is shown of it, or why it is not asked about."""
 
 
@@ -142,7 +142,7 @@ class Describer:
         except PASSING as exc:
             return Described(path=facts.file.path, reason=exc.message), exc
 
-    def _describe(self, facts: FileFacts, inputs: EnrichmentInputs) -> Described:
+    def _describe(self, facts: KnownFile, inputs: EnrichmentInputs) -> Described:
         path = facts.file.path
         try:
             reply = self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)

@@ -28,7 +28,7 @@ Measure = Callable[[EnrichmentInputs], int]
 """Tokens of the whole request."""
 
 
-class FileFacts(Struct, frozen=True, kw_only=True):
+class KnownFile(Struct, frozen=True, kw_only=True):
     """What is known of one file without a model."""
 
     file: FileRow
@@ -47,7 +47,7 @@ class FileFacts(Struct, frozen=True, kw_only=True):
     """Subjects, newest first."""
 
 
-def read_facts(kb: KnowledgeBase, root: Path, path: str) -> FileFacts | None:
+def read_facts(kb: KnowledgeBase, root: Path, path: str) -> KnownFile | None:
     """The facts of the file at `path`; None where it is not indexed, or has changed since."""
     file = kb.get_file_by_path(path)
     try:
@@ -60,7 +60,7 @@ def read_facts(kb: KnowledgeBase, root: Path, path: str) -> FileFacts | None:
         text, unreadable = decode(data).text, ""
     except NotTextError as exc:
         text, unreadable = "", str(exc)
-    return FileFacts(
+    return KnownFile(
         file=file,
         lines=tuple(text.removesuffix("\n").split("\n")) if text else (),
         unreadable=unreadable,
@@ -75,7 +75,7 @@ def read_facts(kb: KnowledgeBase, root: Path, path: str) -> FileFacts | None:
     )
 
 
-def fit(facts: FileFacts, max_tokens: int, measure: Measure) -> EnrichmentInputs:
+def fit(facts: KnownFile, max_tokens: int, measure: Measure) -> EnrichmentInputs:
     """The fullest view of the file whose request has at most `max_tokens` tokens; the smallest view if none has.
 
     In this order: the whole text; of a file without definitions, its first lines; an outline with the first paragraphs of
@@ -97,7 +97,7 @@ def fit(facts: FileFacts, max_tokens: int, measure: Measure) -> EnrichmentInputs
     )
 
 
-def without_text(facts: FileFacts, outline: tuple[str, ...]) -> EnrichmentInputs:
+def without_text(facts: KnownFile, outline: tuple[str, ...]) -> EnrichmentInputs:
     """The view that shows this outline and no text."""
     reason = f"it cannot be shown: {facts.unreadable}" if facts.unreadable else "it is too long to be shown"
     own = facts.docs.get(None, "")
@@ -109,13 +109,13 @@ def without_text(facts: FileFacts, outline: tuple[str, ...]) -> EnrichmentInputs
     )
 
 
-def outermost(facts: FileFacts, count: int) -> tuple[str, ...]:
+def outermost(facts: KnownFile, count: int) -> tuple[str, ...]:
     """The signatures of so many definitions, the outermost first to be chosen, in the order of their lines."""
     chosen = sorted(facts.symbols, key=lambda symbol: (_depth(symbol), symbol.start_line))[:count]
     return _outline([symbol for symbol in facts.symbols if symbol in chosen], {})
 
 
-def _bare(facts: FileFacts) -> EnrichmentInputs:
+def _bare(facts: KnownFile) -> EnrichmentInputs:
     return EnrichmentInputs(
         path=facts.file.path,
         language=facts.file.language,
@@ -132,7 +132,7 @@ def _bare(facts: FileFacts) -> EnrichmentInputs:
     )
 
 
-def _first_lines(facts: FileFacts, count: int) -> EnrichmentInputs:
+def _first_lines(facts: KnownFile, count: int) -> EnrichmentInputs:
     if not count:
         return without_text(facts, ())
     return replace(

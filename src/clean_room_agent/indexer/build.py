@@ -20,8 +20,8 @@ from clean_room_agent.indexer.history.state import HistoryState, read_state
 from clean_room_agent.indexer.index_run import (
     SCANNED_KEY,
     SETTINGS_KEY,
+    IndexOutcome,
     IndexRun,
-    Outcome,
     failure,
     put_repo,
     put_states,
@@ -164,7 +164,7 @@ def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) ->
         past.drop()
 
 
-def _summary(conn: Connection, run: IndexRun, outcome: Outcome) -> IndexSummary:
+def _summary(conn: Connection, run: IndexRun, outcome: IndexOutcome) -> IndexSummary:
     return IndexSummary(
         files_scanned=outcome.scanned,
         files_changed=outcome.changed,

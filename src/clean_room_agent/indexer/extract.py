@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Query, QueryCursor
 
 from clean_room_agent import file_contents, syntax
-from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
+from clean_room_agent.db.curated.files import NOT_PARSED, NewFileRow, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.indexer.index_run import Failed
@@ -39,7 +39,7 @@ MARKS = tuple(mark for mark, _ in file_contents.BOMS)
 class FileFacts(NamedTuple):
     """Everything that can be learned from a file without looking at any other."""
 
-    file: NewFile
+    file: NewFileRow
     symbols: list["SymbolFacts"]
     """By place."""
     docstrings: list[DocFacts]
@@ -88,7 +88,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
         if b"\0" in data or file_contents.is_pointer(data):
             return skipped._replace(reason=str(exc))
         return Failed(path, f"cannot be decoded: {exc}")
-    read = NewFile(
+    read = NewFileRow(
         path=path,
         language=name_of(path),
         content_hash=file_contents.content_hash(data),
@@ -100,7 +100,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     return _facts_or_text(read, text.encode(), grammar)
 
 
-def _facts_or_text(file: NewFile, source: bytes, grammar: str | None) -> FileFacts:
+def _facts_or_text(file: NewFileRow, source: bytes, grammar: str | None) -> FileFacts:
     """What stands in a file; of one that our readers break on, the text alone, with a note."""
     try:
         return _facts(file, source, grammar)
@@ -114,7 +114,7 @@ def _bug(exc: Exception) -> str:
     return f"a bug in cra: {type(exc).__name__}: {exc} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def _facts(file: NewFile, source: bytes, grammar: str | None) -> FileFacts:
+def _facts(file: NewFileRow, source: bytes, grammar: str | None) -> FileFacts:
     """What stands in a file; without a grammar, it is text. An error that is already noted is kept."""
     parsed, nested, names, parse_error = _parse(source, grammar)
     comments = _comments(parsed.comments, nested)

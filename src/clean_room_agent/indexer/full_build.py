@@ -7,14 +7,14 @@ from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.db.curated import files
-from clean_room_agent.db.curated.bulk_load import Draft, new_draft
+from clean_room_agent.db.curated.bulk_load import IndexDraft, new_draft
 from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.history.build import PendingHistory
-from clean_room_agent.indexer.index_run import Failed, IndexRun, Outcome, failure, put_repo, put_states
+from clean_room_agent.indexer.index_run import Failed, IndexOutcome, IndexRun, failure, put_repo, put_states
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.scan import scan
 from clean_room_agent.indexer.workers import Channel, WorkerPool
@@ -35,7 +35,7 @@ RESOLVED_AT_ONCE = 64
 class _Plan(Struct, frozen=True, kw_only=True):
     """What the workers inherit when they are forked."""
 
-    draft: Draft
+    draft: IndexDraft
     root: Path
     max_bytes: int
     buckets: Sequence[Sequence[tuple[int, str]]]
@@ -44,7 +44,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     left_out: Mapping[str, str]
 
 
-def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
+def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> IndexOutcome:
     """Write a new database at `target`; until it is complete, the old one (or none) stays in place.
 
     `past` is history that git is already reading.
@@ -71,7 +71,7 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
     return outcome
 
 
-def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path) -> Outcome:
+def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path) -> IndexOutcome:
     """The parent's part: write history while the workers parse, then do what needs all files."""
     draft = plan.draft
     draft.create()  # the workers are reading by now
@@ -110,7 +110,7 @@ def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, ta
         draft.create_indexes(conn)
     changed, deleted = draft.carry_over(conn, target) if target.exists() else (len(ids), 0)
     conn.close()
-    return Outcome(
+    return IndexOutcome(
         scanned=len(plan.ids),
         changed=changed,
         deleted=deleted,

@@ -46,7 +46,7 @@ class Failed(NamedTuple):
     message: str
 
 
-class Outcome(NamedTuple):
+class IndexOutcome(NamedTuple):
     """Counts and failures of one index run."""
 
     scanned: int

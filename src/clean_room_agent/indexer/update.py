@@ -16,7 +16,7 @@ from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.file_contents import MAX_TEXT_BYTES, content_hash
-from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, Failed, Outcome, failure
+from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, Failed, IndexOutcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 
@@ -61,7 +61,7 @@ def update_files(
     *,
     max_bytes: int,
     jobs: int,
-) -> Outcome:
+) -> IndexOutcome:
     """Update the index for the files that were found changed or gone.
 
     Files that cannot be read are left out of it and listed in the outcome.
@@ -75,7 +75,9 @@ def update_files(
     """
     suspects = found.suspects
     if not (suspects or found.gone):
-        return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out)
+        return IndexOutcome(
+            scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out
+        )
     from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415
     from clean_room_agent.indexer.write import FileWriter  # noqa: PLC0415
@@ -104,7 +106,7 @@ def update_files(
         writer.delete_removed()
         _resolve_again(conn, root, changes, writer.ids)
         postings.replace_files(conn, changes.search)
-    return Outcome(
+    return IndexOutcome(
         scanned=len(found.present),
         changed=len(changes.written),
         deleted=len(changes.removed),

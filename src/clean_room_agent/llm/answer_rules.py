@@ -285,7 +285,7 @@ class CopyMemory(Protocol):
         """Tags of the models that copied an example in other passes of this pass's task."""
 
 
-class Checked(NamedTuple):
+class CheckedAnswer(NamedTuple):
     """An answer without what it took from the example."""
 
     value: Any
@@ -333,7 +333,7 @@ def mentions(text: str) -> bool:
     return MARK in text.casefold()
 
 
-def without_copies(value: Any) -> Checked:
+def without_copies(value: Any) -> CheckedAnswer:
     """Remove from the answer's own lists the texts that stem from an example.
 
     If anything else does (a sentence, the path of an edit, a part of a plan), or if no list keeps a text, the answer is
@@ -341,9 +341,9 @@ def without_copies(value: Any) -> Checked:
     """
     taken = tuple(text for text in _texts(value) if mentions(text))
     if not taken:
-        return Checked(value, ())
+        return CheckedAnswer(value, ())
     if not _is_model(value):
-        return Checked(None, taken)
+        return CheckedAnswer(None, taken)
     lists = {
         name: tuple(entry for entry in entries if not (isinstance(entry, str) and mentions(entry)))
         for name in type(value).model_fields
@@ -351,8 +351,8 @@ def without_copies(value: Any) -> Checked:
     }
     kept = value.model_copy(update=lists)
     if not any(lists.values()) or any(map(mentions, _texts(kept))):
-        return Checked(None, taken)
-    return Checked(kept, taken)
+        return CheckedAnswer(None, taken)
+    return CheckedAnswer(kept, taken)
 
 
 def _is_model(value: Any) -> "TypeGuard[BaseModel]":

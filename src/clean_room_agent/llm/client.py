@@ -34,7 +34,13 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
-from clean_room_agent.llm.request_sender import Exchanged, Question, RequestSender, Timing, request_tokens
+from clean_room_agent.llm.request_sender import (
+    Exchanged,
+    ModelQuestion,
+    RequestSender,
+    Timing,
+    request_tokens,
+)
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
 
@@ -305,7 +311,9 @@ class ModelClient:
                 self._neutral[key] = self._measure(prompt, question, site)
             return self._neutral[key]
 
-    def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, site: CallSite) -> Choice | None:
+    def _measure(
+        self, prompt: Prompt[InputsT, Choice], question: ModelQuestion, site: CallSite
+    ) -> Choice | None:
         _require_fit(question, prompt.name)
         done, key = self._measured(question, site)
         read = _read(prompt, done.raw, question, asked=question.text)
@@ -319,7 +327,7 @@ class ModelClient:
         self._keep(key, done, value)
         return value
 
-    def _measured(self, question: Question, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
+    def _measured(self, question: ModelQuestion, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
         """The answer to a question that measures the model, an earlier command's as long as that holds; and its key."""
         key = None if self._biases is None else self._sender.bias_key(question, site.call_type)
         known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
@@ -336,8 +344,13 @@ class ModelClient:
         self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
     def _repair(
-        self, question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, said: str, bad: BadAnswer
-    ) -> Question | None:
+        self,
+        question: ModelQuestion,
+        prompt: Prompt[InputsT, AnswerT],
+        inputs: InputsT,
+        said: str,
+        bad: BadAnswer,
+    ) -> ModelQuestion | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
         shape, package = question.shape, question.max_tokens
@@ -357,7 +370,7 @@ class ModelClient:
         )
         return again if _fits(again) else None
 
-    def _is_held(self, question: Question) -> bool:
+    def _is_held(self, question: ModelQuestion) -> bool:
         """Whether the server holds the answer to its form, so that no example has to show it."""
         shape = question.shape
         return shape.schema is not None or bool(
@@ -428,10 +441,10 @@ def _question(
     inputs: InputsT,
     sampling: Sampling | None,
     max_tokens: int | None,
-) -> Question:
+) -> ModelQuestion:
     text = prompt.render(inputs)
     package = max_tokens or prompt.max_answer_tokens
-    return Question(
+    return ModelQuestion(
         model=model,
         system=prompt.system,
         text=text,
@@ -445,9 +458,9 @@ def _question(
     )
 
 
-def _gap_question(request: "FillRequest", model: ModelConfig) -> Question:
+def _gap_question(request: "FillRequest", model: ModelConfig) -> ModelQuestion:
     text = request.shown
-    return Question(
+    return ModelQuestion(
         model=model,
         system="",
         text=text,
@@ -464,7 +477,9 @@ def _limited(tokens: int, model: ModelConfig) -> int:
     return tokens if model.max_tokens is None else min(tokens, model.max_tokens)
 
 
-def _without_example(question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> Question:
+def _without_example(
+    question: ModelQuestion, prompt: Prompt[InputsT, AnswerT], inputs: InputsT
+) -> ModelQuestion:
     text = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
     return replace(question, text=text, estimated=request_tokens(prompt.system, text, question.model))
 
@@ -475,7 +490,7 @@ def _configured_sampling(model: ModelConfig) -> Sampling:
     return Sampling(temperature=model.temperature, top_k=WARM_TOP_K, top_p=WARM_TOP_P)
 
 
-def _require_fit(question: Question, prompt: str) -> None:
+def _require_fit(question: ModelQuestion, prompt: str) -> None:
     model = question.model
     if not _fits(question):
         raise WindowExceeded(
@@ -485,12 +500,12 @@ def _require_fit(question: Question, prompt: str) -> None:
         )
 
 
-def _fits(question: Question) -> bool:
+def _fits(question: ModelQuestion) -> bool:
     return question.estimated + question.max_tokens <= question.model.window
 
 
 def _read(
-    prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: Question, *, asked: str
+    prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: ModelQuestion, *, asked: str
 ) -> tuple[AnswerT | BadAnswer, str]:
     """The answer as understood; `asked` is the prompt without what a repair adds to it."""
     if raw.finish == "repeated":

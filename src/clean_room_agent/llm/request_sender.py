@@ -75,7 +75,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     """0 to 1."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class ModelQuestion(Struct, frozen=True, kw_only=True):
     """What is asked, and of which model."""
 
     model: ModelConfig
@@ -132,7 +132,7 @@ class RequestSender:
         self._probed: set[tuple[str, int]] = set()
         self._probe_lock = threading.Lock()
 
-    def exchange(self, question: Question, site: CallSite) -> Exchanged:
+    def exchange(self, question: ModelQuestion, site: CallSite) -> Exchanged:
         """Send the question; every try, also of a refused connection, a full queue or a break, is recorded.
 
         Raises:
@@ -152,12 +152,12 @@ class RequestSender:
             raise done.raw.error
         return done
 
-    def repeat(self, question: Question, site: CallSite, known: ModelCall) -> Exchanged:
+    def repeat(self, question: ModelQuestion, site: CallSite, known: ModelCall) -> Exchanged:
         """Reuse what another run was answered; recorded here too, so that the record holds all that was used."""
         raw, call_id, latency_ms = self._once(question, site, known)
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
-    def bias_key(self, question: Question, prompt: str) -> BiasKey | None:
+    def bias_key(self, question: ModelQuestion, prompt: str) -> BiasKey | None:
         """What the question, asked by the prompt of this name, measures the bias of; None if no server answers, or it
         gives no digest.
         """
@@ -181,7 +181,7 @@ class RequestSender:
         """
         served = self._served_window(model)
         text = oversized_prompt(max(model.window, served or 0))
-        question = Question(
+        question = ModelQuestion(
             model=model,
             system="",
             text=SourcedText(text),
@@ -237,7 +237,7 @@ class RequestSender:
         self._served_window(model)
         return True
 
-    def _proven(self, question: Question, prompt: str) -> Question:
+    def _proven(self, question: ModelQuestion, prompt: str) -> ModelQuestion:
         """The question, its answer shorter where the server's count of the prompt leaves less for it; none that fits by far is counted.
 
         Raises:
@@ -269,7 +269,7 @@ class RequestSender:
 
     def _settle(
         self,
-        question: Question,
+        question: ModelQuestion,
         site: CallSite,
         *,
         retries: int | None = None,
@@ -323,7 +323,7 @@ class RequestSender:
         return wait
 
     def _once(
-        self, question: Question, site: CallSite, known: ModelCall | None = None
+        self, question: ModelQuestion, site: CallSite, known: ModelCall | None = None
     ) -> tuple[RawAnswer, int, int]:
         number = next(self._numbers)
         site = self._next_attempt(site)
@@ -383,7 +383,7 @@ class RequestSender:
 
 def _recorded(
     site: CallSite,
-    question: Question,
+    question: ModelQuestion,
     request: ChatRequest,
     raw: RawAnswer,
     cost: CallCost,
@@ -412,7 +412,7 @@ def _recorded(
     )
 
 
-def _started(number: int, question: Question, site: CallSite) -> CallStarted:
+def _started(number: int, question: ModelQuestion, site: CallSite) -> CallStarted:
     return CallStarted(
         number=number,
         prompt=site.call_type,
@@ -438,7 +438,7 @@ def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
     )
 
 
-def _is_worth(left: int, question: Question) -> bool:
+def _is_worth(left: int, question: ModelQuestion) -> bool:
     """Whether an answer of so many tokens is shorter than wanted, but still long enough to be useful."""
     return LEAST_SHARE * question.max_tokens <= left < question.max_tokens
 

@@ -73,7 +73,7 @@ def prompt_hash(system: str, prompt: str) -> str:
     return hashlib.sha256(f"{system}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
+class WindowRefusal(Struct, frozen=True, kw_only=True):
     """The figures of a server that refused a prompt as too long; None where it gives none."""
 
     prompt_tokens: int | None = None
@@ -101,7 +101,7 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
     """Of the prompt's, those that the server had computed for an earlier request; None where it does not tell."""
     tokens: tuple[TokenChoice, ...] = ()
     error: ModelError | None = None
-    refusal: Refusal | None = None
+    refusal: WindowRefusal | None = None
     """Set when the error is that the server refused the prompt as too long."""
     model_digest: str = ""
     """Of the model that answered; "" where it is not known."""

@@ -48,7 +48,7 @@ class Analysis(Struct, frozen=True, kw_only=True):
     decisions: tuple[Decision, ...]
 
 
-class Nearest(Struct, frozen=True, kw_only=True):
+class NearestCode(Struct, frozen=True, kw_only=True):
     """The files and definitions closest to a task, best first."""
 
     files: tuple[str, ...]
@@ -91,8 +91,6 @@ def add_model_hints(
         fault = reply.bad.fault if reply.bad is not None else "no answer"
         note = Decision(
             stage=STAGE,
-            subject=Subject(),
-            included=False,
             reason=f"the answer could not be read: {fault}",
             verdict=Verdict(label="", reason=fault, call_id=reply.call_id),
         )
@@ -102,7 +100,7 @@ def add_model_hints(
 
 def find_nearest(
     request: ContextRequest, query: TaskQuery, source: RepositorySource, *, available_tokens: int
-) -> Nearest:
+) -> NearestCode:
     """Return the best files of the ranking and, in them, the definitions with most of the task's terms.
 
     Raises:
@@ -131,14 +129,14 @@ def find_nearest(
         for piece in view.pieces
         if piece.kind == "symbol" and scores[view.row.path, piece.start_line] > 0
     ]
-    return Nearest(
+    return NearestCode(
         files=files, symbols=tuple(f"{name} ({path})" for _, path, _, name in sorted(pieces)[:MAX_SYMBOLS])
     )
 
 
 def note_no_model(found: Analysis) -> Analysis:
     """Add a note that no model was asked."""
-    note = Decision(stage=STAGE, subject=Subject(), included=False, reason="no model was asked (--no-model)")
+    note = Decision(stage=STAGE, reason="no model was asked (--no-model)")
     return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
@@ -199,7 +197,7 @@ def _frames_in_index(
     return unique(frames)
 
 
-def _completed(name: str, near: Nearest) -> tuple[str, ...]:
+def _completed(name: str, near: NearestCode) -> tuple[str, ...]:
     """The definitions shown to the model that `name` without its class may refer to; empty if there are too many."""
     shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
     meant = tuple(entry for entry in shown if entry.endswith(f".{name}"))
@@ -207,7 +205,7 @@ def _completed(name: str, near: Nearest) -> tuple[str, ...]:
 
 
 def _merge(
-    found: Analysis, near: Nearest, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int
+    found: Analysis, near: NearestCode, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int
 ) -> Analysis:
     decisions = list(found.decisions)
     symbols: list[str] = []
@@ -239,4 +237,4 @@ def _merge(
 
 def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:
     verdict = Verdict(label="", reason=reason, call_id=call_id) if call_id is not None else None
-    return Decision(stage=STAGE, subject=Subject(path=name), included=False, reason=reason, verdict=verdict)
+    return Decision(stage=STAGE, subject=Subject(path=name), reason=reason, verdict=verdict)

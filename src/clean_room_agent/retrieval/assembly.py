@@ -37,13 +37,6 @@ SECTION_ORDER: dict[Section, int] = {
 """By priority: what is later is left out first where a prompt does not fit."""
 
 
-class Assembled(Struct, frozen=True, kw_only=True):
-    """The package, and a decision for each selection."""
-
-    package: ContextPackage
-    decisions: tuple[Decision, ...]
-
-
 class _Rendered(Struct, frozen=True, kw_only=True):
     """A selection and the item that would show it."""
 
@@ -98,8 +91,10 @@ class _Budget:
         )
 
 
-def assemble(context: StageContext, source: RepositorySource, window: Window, judge: Judge) -> Assembled:
-    """Build the package: in each section first primary items, then supporting ones, then signatures, by tier and score.
+def assemble(
+    context: StageContext, source: RepositorySource, window: Window, judge: Judge
+) -> tuple[ContextPackage, tuple[Decision, ...]]:
+    """Build the package, with a decision for each selection: in each section first primary items, then supporting ones, then signatures, by tier and score.
 
     An item that does not fit is left out entirely, lowest rank first, and recorded; the rest of the window stays empty.
 
@@ -202,7 +197,9 @@ def _because(one: _Rendered, reason: str) -> _Rendered:
     return replace(one, selection=selection)
 
 
-def _finish(context: StageContext, budget: _Budget, source: RepositorySource, window: Window) -> Assembled:
+def _finish(
+    context: StageContext, budget: _Budget, source: RepositorySource, window: Window
+) -> tuple[ContextPackage, tuple[Decision, ...]]:
     while budget.rendered:
         items = _with_neighbours(_display_order(budget.rendered), source)
         used = source.count(frame_items(items))
@@ -230,10 +227,8 @@ def _finish(context: StageContext, budget: _Budget, source: RepositorySource, wi
         _decide(one, ids.get(one.item.path), included=True, reason=one.selection.reason)
         for one in budget.rendered
     ]
-    out = [
-        _decide(one, ids.get(one.item.path), included=False, reason=reason) for one, reason in budget.left_out
-    ]
-    return Assembled(package=package, decisions=(*shown, *out))
+    out = [_decide(one, ids.get(one.item.path), reason=reason) for one, reason in budget.left_out]
+    return package, (*shown, *out)
 
 
 def _render_all(selections: Iterable[Selection], source: RepositorySource) -> list[_Rendered]:
@@ -338,7 +333,7 @@ def _dropped(one: _Rendered, reason: str) -> DroppedItem:
     )
 
 
-def _decide(one: _Rendered, file_id: int | None, *, included: bool, reason: str) -> Decision:
+def _decide(one: _Rendered, file_id: int | None, *, included: bool = False, reason: str) -> Decision:
     return Decision(
         stage=STAGE,
         subject=one.selection.subject(file_id),

@@ -63,7 +63,7 @@ GAINS = {
 MAX_GAIN = 2.0
 
 
-class _Found(Struct):
+class _FoundFile(Struct):
     """A file and the evidence for it, while it is being collected."""
 
     file_id: int
@@ -85,7 +85,7 @@ class _Pool:
     def __init__(self, source: RepositorySource, wanted: frozenset[FileKind]) -> None:
         self._source = source
         self._weights = {kind: 1.0 if kind in wanted else weight for kind, weight in KIND_WEIGHTS.items()}
-        self.files: dict[str, _Found] = {}
+        self.files: dict[str, _FoundFile] = {}
 
     def add(self, path: str, *, tier: int, reason: str, gain: float = 0.0, ranked: float = 0.0) -> None:
         row = self._source.file(path)
@@ -93,7 +93,7 @@ class _Pool:
             return
         found = self.files.get(path)
         if found is None:
-            found = self.files[path] = _Found(file_id=row.id, weight=self._weights[kind_of(path)])
+            found = self.files[path] = _FoundFile(file_id=row.id, weight=self._weights[kind_of(path)])
         found.tier = min(found.tier, tier)
         found.ranked = max(found.ranked, ranked)
         if reason and reason not in found.reasons:
@@ -129,7 +129,7 @@ def find_candidates(
     kept = [path for place, path in enumerate(ranked) if place < MAX_CANDIDATES or pool.files[path].tier == 0]
     if len(kept) < len(ranked):
         reason = f"{counted(len(ranked) - len(kept), 'more file ranks', 'more files rank')} below the first {MAX_CANDIDATES}"
-        decisions.append(Decision(stage=STAGE, subject=Subject(), included=False, reason=reason))
+        decisions.append(Decision(stage=STAGE, reason=reason))
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
     return tuple(_candidate(path, pool.files[path], top) for path in kept), tuple(decisions)
 
@@ -144,7 +144,7 @@ def _drop_data(request: ContextRequest, search: SearchQuery, pool: _Pool) -> lis
     for path in dropped:
         del pool.files[path]
     reason = f"{len(dropped)} translations and data files are out: the task is about code"
-    return [Decision(stage=STAGE, subject=Subject(), included=False, reason=reason)]
+    return [Decision(stage=STAGE, reason=reason)]
 
 
 def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:
@@ -187,9 +187,7 @@ def _add_planned(request: ContextRequest, pool: _Pool, source: RepositorySource)
     for path in request.files:
         if source.file(path) is None:
             reason = "named by the plan; not in the index, so there is nothing to show (a new file?)"
-            decisions.append(
-                Decision(stage=STAGE, subject=Subject(path=path, tier=0), included=False, reason=reason)
-            )
+            decisions.append(Decision(stage=STAGE, subject=Subject(path=path, tier=0), reason=reason))
         pool.add(path, tier=0, reason="named by the plan", gain=GAINS["plan"])
     for name in request.symbols:
         found = source.find_symbols(name)
@@ -270,9 +268,7 @@ def _bound_tier_1(pool: _Pool) -> list[Decision]:
     for path in named[MAX_TIER_1:]:
         pool.files[path].tier = 4
         reason = f"named, but not among the first {MAX_TIER_1} named files: judged like the rest"
-        decisions.append(
-            Decision(stage=STAGE, subject=Subject(path=path, tier=1), included=False, reason=reason)
-        )
+        decisions.append(Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=reason))
     return decisions
 
 
@@ -306,14 +302,14 @@ def _seeds(pool: _Pool) -> list[tuple[str, float]]:
 def _add_metadata(query: TaskQuery, pool: _Pool, source: RepositorySource) -> list[Decision]:
     if not source.kb.is_described():
         reason = "tier 4 by metadata skipped: no file is described (`cra enrich --promote`)"
-        return [Decision(stage=STAGE, subject=Subject(), included=False, reason=reason)]
+        return [Decision(stage=STAGE, reason=reason)]
     for word in query.keywords:
         for row in source.kb.search_files_by_metadata(concept=word)[:MAX_NEIGHBORS]:
             pool.add(row.path, tier=4, reason=f"described by the concept {word!r}", gain=GAINS["metadata"])
     return []
 
 
-def _candidate(path: str, found: _Found, top: float) -> Candidate:
+def _candidate(path: str, found: _FoundFile, top: float) -> Candidate:
     return Candidate(
         path=path,
         file_id=found.file_id,

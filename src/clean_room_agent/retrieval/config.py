@@ -10,7 +10,7 @@ from clean_room_agent.config import ConfigSlice
 Route = Literal["each", "batch"]
 
 
-class Bound(Struct, frozen=True, kw_only=True):
+class JudgedBound(Struct, frozen=True, kw_only=True):
     """How many items of a ranked list are judged, and why no more."""
 
     count: int
@@ -70,13 +70,13 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
         """Whether many symbols are judged in one question."""
         return (self.precision_route or self.route) == "batch"
 
-    def files_to_judge(self, scores: Sequence[float]) -> Bound:
+    def files_to_judge(self, scores: Sequence[float]) -> JudgedBound:
         """How many of the files, best first, are judged."""
         if self.files_in_one_question:
             return _first(len(scores), self.top_k)
         return _near(scores, self.each_files, self.each_share)
 
-    def symbols_to_judge(self, scores: Sequence[float]) -> Bound:
+    def symbols_to_judge(self, scores: Sequence[float]) -> JudgedBound:
         """How many of the pieces of code, best first, are judged."""
         if self.symbols_in_one_question:
             return _first(len(scores), self.max_symbols)
@@ -111,15 +111,15 @@ def split_stages(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _first(count: int, most: int) -> Bound:
-    return Bound(count=min(count, most), reason=f"ranks below the first {most}")
+def _first(count: int, most: int) -> JudgedBound:
+    return JudgedBound(count=min(count, most), reason=f"ranks below the first {most}")
 
 
-def _near(scores: Sequence[float], most: int, share: float) -> Bound:
+def _near(scores: Sequence[float], most: int, share: float) -> JudgedBound:
     """Up to the last of the first `most` whose score is at least this share of the best."""
     least = share * max(scores, default=0.0)
     near = [place for place, score in enumerate(scores[:most], start=1) if score >= least]
     count = near[-1] if near else 0
     if count < min(most, len(scores)):
-        return Bound(count=count, reason=f"has less than {share:.0%} of the best score")
-    return Bound(count=count, reason=f"ranks below the first {most}")
+        return JudgedBound(count=count, reason=f"has less than {share:.0%} of the best score")
+    return JudgedBound(count=count, reason=f"ranks below the first {most}")

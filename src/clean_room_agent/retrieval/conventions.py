@@ -107,7 +107,6 @@ def _joined(chosen: Sequence[Lines]) -> list[Lines]:
 def _selection(path: str, lines: Lines, reason: str) -> Selection:
     return Selection(
         path=path,
-        symbol=None,
         start_line=lines[0],
         end_line=lines[1],
         detail="supporting",
@@ -119,4 +118,4 @@ def _selection(path: str, lines: Lines, reason: str) -> Selection:
 
 
 def _note(path: str, reason: str) -> Decision:
-    return Decision(stage=STAGE, subject=Subject(path=path, tier=1), included=False, reason=reason)
+    return Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=reason)

@@ -48,7 +48,7 @@ Cut = tuple[int, int]
 RANGE = re.compile(r"\(header\)$|\(lines \d+-\d+\)$| \(head\)$")
 
 
-class Definition(Struct, frozen=True, kw_only=True):
+class IndexedDefinition(Struct, frozen=True, kw_only=True):
     """A symbol of the index, with what dividing its file needs."""
 
     symbol_id: int
@@ -63,7 +63,7 @@ class Definition(Struct, frozen=True, kw_only=True):
     """Its documentation, without quotes or comment marks."""
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class CodePiece(Struct, frozen=True, kw_only=True):
     """Some whole lines of a file."""
 
     name: str
@@ -84,11 +84,11 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 def split_file(
     lines: Sequence[str],
-    definitions: Iterable[Definition],
+    definitions: Iterable[IndexedDefinition],
     *,
     max_lines: int,
     imports: Sequence[tuple[int, int]] = (),
-) -> tuple[Piece, ...]:
+) -> tuple[CodePiece, ...]:
     """Divide the file into pieces, by line. Consecutive overloads of one name form one piece.
 
     Args:
@@ -105,14 +105,14 @@ def split_file(
     return tuple(_with_imports(_with_overloads(pieces), lines, imports))
 
 
-def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
+def enclosing_head(pieces: Iterable[CodePiece], piece: CodePiece) -> CodePiece | None:
     """The head of the class that `piece` is a member of, if that class was divided."""
     owner = definition_name(piece).rpartition(".")[0] if piece.kind in {"symbol", "part"} else ""
     heads = {entry.name: entry for entry in pieces if entry.kind == "head"}
     return heads.get(head_name(owner)) if owner else None
 
 
-def definition_name(piece: Piece) -> str:
+def definition_name(piece: CodePiece) -> str:
     """The qualified name of the definition that the piece is, begins or is a part of; "" for other code."""
     if piece.kind in OTHER_KINDS:
         return ""
@@ -126,9 +126,9 @@ def head_name(owner: str) -> str:
     return f"{owner} (head)"
 
 
-def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
+def _with_overloads(pieces: Iterable[CodePiece]) -> list[CodePiece]:
     """Join consecutive pieces of the same name."""
-    joined: list[Piece] = []
+    joined: list[CodePiece] = []
     for piece in pieces:
         before = joined[-1] if joined else None
         if before is not None and before.kind == piece.kind == "symbol" and before.name == piece.name:
@@ -141,8 +141,8 @@ def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _with_imports(
-    pieces: Iterable[Piece], lines: Sequence[str], imports: Sequence[tuple[int, int]]
-) -> Iterator[Piece]:
+    pieces: Iterable[CodePiece], lines: Sequence[str], imports: Sequence[tuple[int, int]]
+) -> Iterator[CodePiece]:
     """Make imports inside other code pieces of their own."""
     for piece in pieces:
         inside = (
@@ -156,7 +156,7 @@ def _with_imports(
         line = piece.start_line
         for first, last in _close_together(inside):
             yield from _other_code(lines, line, first - 1)
-            yield Piece(
+            yield CodePiece(
                 name="(imports)",
                 kind="imports",
                 start_line=first,
@@ -177,18 +177,24 @@ def _close_together(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _other_code(lines: Sequence[str], first: int, last: int) -> list[Piece]:
+def _other_code(lines: Sequence[str], first: int, last: int) -> list[CodePiece]:
     return _code(lines, first, last, owner="") if last >= first else []
 
 
-def _stands_alone(entry: Definition) -> bool:
+def _stands_alone(entry: IndexedDefinition) -> bool:
     return entry.kind not in VALUES or entry.end_line - entry.start_line + 1 >= LONG_VALUE_LINES
 
 
 def _split(
-    lines: Sequence[str], ordered: Sequence[Definition], first: int, last: int, *, owner: str, max_lines: int
-) -> list[Piece]:
-    pieces: list[Piece] = []
+    lines: Sequence[str],
+    ordered: Sequence[IndexedDefinition],
+    first: int,
+    last: int,
+    *,
+    owner: str,
+    max_lines: int,
+) -> list[CodePiece]:
+    pieces: list[CodePiece] = []
     line = first
     index = 0
     while index < len(ordered):
@@ -209,8 +215,8 @@ def _split(
 
 
 def _definition(
-    lines: Sequence[str], entry: Definition, inside: Sequence[Definition], *, max_lines: int
-) -> list[Piece]:
+    lines: Sequence[str], entry: IndexedDefinition, inside: Sequence[IndexedDefinition], *, max_lines: int
+) -> list[CodePiece]:
     length = entry.end_line - entry.start_line + 1
     members = [
         member
@@ -219,7 +225,7 @@ def _definition(
     ]
     divided = members and (length > max_lines or (entry.kind in CONTAINERS and length > CONTAINER_LINES))
     if not divided:
-        whole = Piece(
+        whole = CodePiece(
             name=entry.name, kind="symbol", start_line=entry.start_line, end_line=entry.end_line,
             signature=entry.signature, doc=entry.doc,
         )  # fmt: skip
@@ -227,7 +233,7 @@ def _definition(
     body = members[0].start_line
     pieces = []
     if body > entry.start_line:
-        head = Piece(
+        head = CodePiece(
             name=head_name(entry.name), kind="head", start_line=entry.start_line,
             end_line=_last_text_line(lines, entry.start_line, body - 1), signature=entry.signature, doc=entry.doc,
         )  # fmt: skip
@@ -235,7 +241,7 @@ def _definition(
     return pieces + _split(lines, members, body, entry.end_line, owner=entry.name, max_lines=max_lines)
 
 
-def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Piece]:
+def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[CodePiece]:
     """The lines between definitions, cut at blank lines; nothing if all are blank."""
     bounds = [first]
     for number in range(first, last):
@@ -251,11 +257,11 @@ def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Pi
         name = f"(lines {begin}-{end})" if owner or start > 1 else "(header)"
         label = f"{owner} {name}" if owner else name
         signature = lines[begin - 1].strip()
-        pieces.append(Piece(name=label, kind="code", start_line=begin, end_line=end, signature=signature))
+        pieces.append(CodePiece(name=label, kind="code", start_line=begin, end_line=end, signature=signature))
     return pieces
 
 
-def _above(lines: Sequence[str], pieces: list[Piece], entry: Definition) -> list[Piece]:
+def _above(lines: Sequence[str], pieces: list[CodePiece], entry: IndexedDefinition) -> list[CodePiece]:
     """The code before a definition, with the comment right above it as a piece of its own."""
     last = pieces[-1] if pieces else None
     if last is None or last.end_line != entry.start_line - 1:
@@ -265,7 +271,7 @@ def _above(lines: Sequence[str], pieces: list[Piece], entry: Definition) -> list
         first -= 1
     if first == entry.start_line:
         return pieces
-    comment = Piece(
+    comment = CodePiece(
         name=f"{entry.name} (comment)",
         kind="comment",
         start_line=first,
@@ -288,19 +294,19 @@ def _last_text_line(lines: Sequence[str], first: int, last: int) -> int:
 
 
 def divide_large(
-    pieces: Iterable[Piece],
+    pieces: Iterable[CodePiece],
     lines: Sequence[str],
     *,
     count: Callable[[str], int],
     most: int,
     part: int,
     cuts: Callable[[], Sequence[Cut]],
-) -> tuple[Piece, ...]:
+) -> tuple[CodePiece, ...]:
     """Replace each piece of more than `most` tokens by parts of at most `part`, if the cuts allow it.
 
     A single statement that is larger stays in one part. `cuts` is called only if a piece is too large.
     """
-    divided: list[Piece] = []
+    divided: list[CodePiece] = []
     known: Sequence[Cut] | None = None
     for piece in pieces:
         text = lines[piece.start_line - 1 : piece.end_line]
@@ -362,7 +368,7 @@ class _Division:
         return self._sums[end - self._first + 1] - self._sums[start - self._first] <= self._part
 
 
-def _parts(piece: Piece, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[Piece]:
+def _parts(piece: CodePiece, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[CodePiece]:
     if len(spans) == 1:
         return [piece]
     owner = RANGE.sub("", piece.name).strip()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, CodePiece, IndexedDefinition, enclosing_head
 from clean_room_agent.retrieval.scored_pieces import (
     PieceHints,
     ScoredPiece,
@@ -29,7 +29,7 @@ HEAD_LINES = 25
 """The head of a class is shown with a member that is to be changed, unless it is longer."""
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class PlannedFile(Struct, frozen=True, kw_only=True):
     """A file that a plan names."""
 
     pieces: tuple[ScoredPiece, ...]
@@ -47,7 +47,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 def target_of(
     pieces: Sequence[ScoredPiece], hints: PieceHints, changed: Collection[tuple[str, str]]
-) -> Target:
+) -> PlannedFile:
     """Decide which pieces of the file are included without asking, and which must be judged.
 
     Args:
@@ -75,7 +75,7 @@ def target_of(
                 chosen.setdefault(scored.piece.start_line, (scored, "named by the task"))
     if undecided:
         uncertain = tuple(scored for scored in pieces if scored.piece.kind not in {"imports", "comment"})
-    return Target(pieces=tuple(pieces), chosen=tuple(chosen.values()), uncertain=uncertain)
+    return PlannedFile(pieces=tuple(pieces), chosen=tuple(chosen.values()), uncertain=uncertain)
 
 
 def is_small(view: FileView, source: RepositorySource, available_tokens: int) -> bool:
@@ -87,7 +87,7 @@ def is_small(view: FileView, source: RepositorySource, available_tokens: int) ->
     )
 
 
-def around(target: Target, shown: Collection[ScoredPiece]) -> list[Selection]:
+def around(target: PlannedFile, shown: Collection[ScoredPiece]) -> list[Selection]:
     """What accompanies the shown pieces: imports, heads of their classes, and comments right above them.
 
     The imports are those of the file (or its short beginning) with a few lines after them.
@@ -124,7 +124,7 @@ def around(target: Target, shown: Collection[ScoredPiece]) -> list[Selection]:
     return selections
 
 
-def _named(piece: Piece, view: FileView, planned: frozenset[str]) -> str:
+def _named(piece: CodePiece, view: FileView, planned: frozenset[str]) -> str:
     """Why the plan refers to the piece; "" if it does not."""
     if is_named(piece, planned):
         return "named by the plan"
@@ -147,7 +147,7 @@ def _named(piece: Piece, view: FileView, planned: frozenset[str]) -> str:
     return f"holds {values[0]}, named by the plan" if values else ""
 
 
-def names_a_large_class(target: Target) -> bool:
+def names_a_large_class(target: PlannedFile) -> bool:
     """Whether the plan names only classes of which the head alone is a piece, so that it may mean some of their members."""
     kinds = {entry.name: entry.kind for entry in target.view.definitions}
     return bool(target.chosen) and all(
@@ -156,11 +156,11 @@ def names_a_large_class(target: Target) -> bool:
     )
 
 
-def closeness_to(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
+def closeness_to(target: PlannedFile, shown: Sequence[Selection]) -> Callable[[IndexedDefinition], float]:
     """How close a definition is to the shown lines of the file."""
     lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
 
-    def closeness(entry: Definition) -> float:
+    def closeness(entry: IndexedDefinition) -> float:
         return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
 
     return closeness

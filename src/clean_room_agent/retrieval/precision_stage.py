@@ -18,9 +18,9 @@ from clean_room_agent.retrieval import scored_pieces
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
-from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, IndexedDefinition
 from clean_room_agent.retrieval.plan_targets import (
-    Target,
+    PlannedFile,
     around,
     closeness_to,
     is_small,
@@ -28,7 +28,7 @@ from clean_room_agent.retrieval.plan_targets import (
     target_of,
 )
 from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
-from clean_room_agent.retrieval.related_code import Span, related_selections
+from clean_room_agent.retrieval.related_code import ShownSpan, related_selections
 from clean_room_agent.retrieval.scored_pieces import (
     FilesInScope,
     PieceKey,
@@ -118,7 +118,7 @@ class PrecisionStage:
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
     def _waiting(
-        self, files: FilesInScope, targets: Sequence[Target], given: Sequence[Selection]
+        self, files: FilesInScope, targets: Sequence[PlannedFile], given: Sequence[Selection]
     ) -> list[ScoredPiece]:
         """The pieces to be judged, best first."""
         whole = {one.path for one in given if one.symbol is None}
@@ -178,7 +178,7 @@ class PrecisionStage:
         return list(zip(waiting[: len(options)], verdicts, strict=True)), notes
 
     def _note(self, entry: Candidate, reason: str) -> Decision:
-        return Decision(stage=self.name, subject=entry.subject, included=False, reason=reason)
+        return Decision(stage=self.name, subject=entry.subject, reason=reason)
 
     def _given(self, selection: Selection, files: FilesInScope) -> Decision:
         ids = {entry.path: entry.file_id for entry, _ in files.views}
@@ -214,7 +214,7 @@ def _by_file(files: FilesInScope) -> list[tuple[int, list[ScoredPiece]]]:
     return [(tier, list(pieces)) for (tier, _), pieces in groups]
 
 
-def _uncertain(target: Target) -> Sequence[ScoredPiece]:
+def _uncertain(target: PlannedFile) -> Sequence[ScoredPiece]:
     """The pieces to ask about: if the plan names nothing of the file, or only a large class."""
     if names_a_large_class(target):
         heads = tuple(scored.piece.name.removesuffix("(head)").strip() + "." for scored, _ in target.chosen)
@@ -231,7 +231,7 @@ def _may_change(scored: ScoredPiece, files: FilesInScope) -> bool:
 
 
 def _without_asking(
-    targets: Sequence[Target], source: RepositorySource, context: StageContext, files: FilesInScope
+    targets: Sequence[PlannedFile], source: RepositorySource, context: StageContext, files: FilesInScope
 ) -> tuple[list[Selection], list[Selection]]:
     """Files that are shown entirely, and pieces that are shown because they are named or because there are so few."""
     whole, named = [], []
@@ -280,7 +280,7 @@ def _named_by_task(scored: ScoredPiece, files: FilesInScope) -> str:
     return "in a stack trace" if holds_frame(scored.entry.path, scored.piece, innermost) else ""
 
 
-def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
+def _belonging(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> list[Selection]:
     keys = {(entry.path, entry.start_line) for entry in shown if entry.detail == "primary"}
     whole = {entry.path for entry in shown if entry.symbol is None}
     found = []
@@ -335,9 +335,9 @@ def _related(
     """Code related to what is to be changed that is not shown yet."""
     views = {entry.path: view for entry, view in files.views}
 
-    def spans(selections: Sequence[Selection]) -> list[Span]:
+    def spans(selections: Sequence[Selection]) -> list[ShownSpan]:
         return [
-            Span(view=views[one.path], start_line=one.start_line, end_line=one.end_line)
+            ShownSpan(view=views[one.path], start_line=one.start_line, end_line=one.end_line)
             for one in selections
             if one.detail == "primary" and one.path in views
         ]
@@ -346,7 +346,7 @@ def _related(
     return related_selections(spans(changed), source, shown=spans(shown), failing=failing, goal_tests=goal)
 
 
-def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
+def _outlines_of_targets(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> list[Selection]:
     """Outlines of the files to be changed: what they already define, and where new code can go."""
     whole = {entry.path for entry in shown if entry.symbol is None}
     return [
@@ -386,7 +386,7 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
     ]
 
 
-def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
+def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[IndexedDefinition], float]:
     """How close the piece that begins a definition is to the task."""
     return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
 
@@ -396,7 +396,6 @@ def _file_selection(
 ) -> Selection:
     return Selection(
         path=entry.path,
-        symbol=None,
         start_line=1,
         end_line=len(view.text.lines),
         detail=detail,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
@@ -24,13 +23,6 @@ Place = tuple[str, int, bool]
 """Path, first line, and whether it is of the whole file."""
 
 
-class Merged(Struct, frozen=True, kw_only=True):
-    """The context to assemble, and the query with what the failure added."""
-
-    context: StageContext
-    query: TaskQuery
-
-
 def merge_request(
     refinement: RefinementRequest,
     request: ContextRequest,
@@ -40,8 +32,9 @@ def merge_request(
     *,
     config: JudgmentsConfig,
     available_tokens: int,
-) -> Merged:
-    """Merge what the refinement names into the earlier selections.
+) -> tuple[StageContext, TaskQuery]:
+    """Merge what the refinement names into the earlier selections: the context to assemble, and the query with what the
+    failure added.
 
     Its files are treated like those of a plan (shown entirely if they fit), files of its symbols are judged (but the
     symbols are at least supporting code), and its tests are shown to be read. Earlier files are judged again only if
@@ -83,7 +76,7 @@ def merge_request(
             *named_notes,
         ),
     )
-    return Merged(context=context, query=query)
+    return context, query
 
 
 def _merged(
@@ -163,7 +156,7 @@ def _changed_files(earlier: Remembered, source: RepositorySource) -> Iterator[tu
 
 def _unknown(name: str, what: str) -> Decision:
     reason = f"{what} named by the failure; unknown to the index, or too common"
-    return Decision(stage=STAGE, subject=Subject(path=name, tier=1), included=False, reason=reason)
+    return Decision(stage=STAGE, subject=Subject(path=name, tier=1), reason=reason)
 
 
 def _whole_files(
@@ -179,7 +172,6 @@ def _whole_files(
             continue
         entry = Selection(
             path=path,
-            symbol=None,
             start_line=1,
             end_line=len(text.lines),
             detail="primary",
@@ -190,11 +182,7 @@ def _whole_files(
         beside = [one for one in kept if one.path != path]
         if _primary_tokens([*beside, *chosen, entry], source) > available_tokens * WHOLE_SHARE:
             reason = "the same failure came again; too large to be shown whole"
-            notes.append(
-                Decision(
-                    stage=STAGE, subject=Subject(path=path, tier=entry.tier), included=False, reason=reason
-                )
-            )
+            notes.append(Decision(stage=STAGE, subject=Subject(path=path, tier=entry.tier), reason=reason))
             continue
         chosen.append(entry)
         notes.append(_without_asking(entry, entry.reason))

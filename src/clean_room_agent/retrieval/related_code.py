@@ -18,7 +18,7 @@ from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.languages.test_names import names_test
 from clean_room_agent.paths import is_side_file, is_test_file
 from clean_room_agent.retrieval.failing_tests import find_declared_tests
-from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, IndexedDefinition
 from clean_room_agent.retrieval.scored_pieces import quoted_line
 from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.stage_source import MIN_CONFIDENCE, FileText, FileView, RepositorySource
@@ -46,7 +46,7 @@ WORD = re.compile(r"[A-Za-z_$][\w$]*")
 RELATED_TIER = 2
 
 
-class Span(Struct, frozen=True, kw_only=True):
+class ShownSpan(Struct, frozen=True, kw_only=True):
     """Lines of a file that are shown to be changed."""
 
     view: FileView
@@ -58,7 +58,7 @@ class Span(Struct, frozen=True, kw_only=True):
         return path == self.view.row.path and self.start_line <= line <= self.end_line
 
 
-class _Found(Struct):
+class _RelatedSymbol(Struct):
     """A definition that the code to be changed uses, or that uses it."""
 
     symbol: SymbolRow
@@ -70,10 +70,10 @@ class _Found(Struct):
 
 
 def related_selections(
-    changed: Sequence[Span],
+    changed: Sequence[ShownSpan],
     source: RepositorySource,
     *,
-    shown: Sequence[Span],
+    shown: Sequence[ShownSpan],
     failing: Sequence[str],
     goal_tests: Sequence[tuple[str, int]],
 ) -> tuple[Selection, ...]:
@@ -108,7 +108,10 @@ def related_selections(
 
 
 def _fails(
-    found: _Found, failing: Sequence[str], goal_tests: Sequence[tuple[str, int]], source: RepositorySource
+    found: _RelatedSymbol,
+    failing: Sequence[str],
+    goal_tests: Sequence[tuple[str, int]],
+    source: RepositorySource,
 ) -> bool:
     path = source.path_of(found.symbol.file_id)
     return (path, found.symbol.start_line) in goal_tests or any(
@@ -116,7 +119,9 @@ def _fails(
     )
 
 
-def _defined_tests(callers: Iterable[_Found], source: RepositorySource) -> Iterator[tuple[str, str, int]]:
+def _defined_tests(
+    callers: Iterable[_RelatedSymbol], source: RepositorySource
+) -> Iterator[tuple[str, str, int]]:
     """(path, qualified name, first line) of those that are tests of Python."""
     for found in callers:
         symbol, path = found.symbol, source.path_of(found.symbol.file_id)
@@ -125,7 +130,7 @@ def _defined_tests(callers: Iterable[_Found], source: RepositorySource) -> Itera
             yield path, symbol.qualified_name, symbol.start_line
 
 
-def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
+def _definitions(spans: Iterable[ShownSpan]) -> Iterator[tuple[ShownSpan, IndexedDefinition]]:
     """The definitions within the spans, and the innermost that a span lies in."""
     for span in spans:
         inside = [
@@ -140,38 +145,40 @@ def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
 
 
 def _uses(
-    changed: Sequence[Span],
-    own: Sequence[tuple[Span, Definition]],
-    shown: Sequence[Span],
+    changed: Sequence[ShownSpan],
+    own: Sequence[tuple[ShownSpan, IndexedDefinition]],
+    shown: Sequence[ShownSpan],
     source: RepositorySource,
-) -> list[_Found]:
+) -> list[_RelatedSymbol]:
     """What the code overrides or uses and is not shown, most certain first within each kind.
 
     Overridden methods come first, then functions and methods, classes, values.
     """
-    found: dict[int, _Found] = {}
+    found: dict[int, _RelatedSymbol] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees"):
             path = source.path_of(row.symbol.file_id)
             if row.confidence < MIN_CONFIDENCE or _is_shown(shown, path, row.symbol.start_line):
                 continue
             if not is_test_file(path):
-                known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
+                known = found.setdefault(
+                    row.symbol.id, _RelatedSymbol(symbol=row.symbol, confidence=row.confidence)
+                )
                 known.names.append(definition.name)
     for definition, base in _overridden(own, source):
         path = source.path_of(base.file_id)
         if not _is_shown(shown, path, base.start_line) and not is_test_file(path):
-            known = found.setdefault(base.id, _Found(symbol=base, confidence=1.0))
+            known = found.setdefault(base.id, _RelatedSymbol(symbol=base, confidence=1.0))
             known.overridden = True
             known.names.append(definition.name)
     for symbol in _named_only(changed, shown, {known.symbol.name for known in found.values()}, source):
-        found.setdefault(symbol.id, _Found(symbol=symbol, confidence=MIN_CONFIDENCE))
+        found.setdefault(symbol.id, _RelatedSymbol(symbol=symbol, confidence=MIN_CONFIDENCE))
     return sorted(found.values(), key=_use_rank)
 
 
 def _overridden(
-    own: Sequence[tuple[Span, Definition]], source: RepositorySource
-) -> Iterator[tuple[Definition, SymbolRow]]:
+    own: Sequence[tuple[ShownSpan, IndexedDefinition]], source: RepositorySource
+) -> Iterator[tuple[IndexedDefinition, SymbolRow]]:
     """Each method with the one it overrides: the nearest base class's method of the same name."""
     for span, definition in own:
         owner, _, name = definition.name.rpartition(".")
@@ -182,13 +189,13 @@ def _overridden(
             yield definition, method
 
 
-def _use_rank(found: _Found) -> tuple[bool, int, float, int, int]:
+def _use_rank(found: _RelatedSymbol) -> tuple[bool, int, float, int, int]:
     kind = 2 if found.symbol.kind in VALUES else 1 if found.symbol.kind in CONTAINERS else 0
     return (not found.overridden, kind, -found.confidence, found.symbol.file_id, found.symbol.start_line)
 
 
 def _named_only(
-    changed: Sequence[Span], shown: Sequence[Span], known: set[str], source: RepositorySource
+    changed: Sequence[ShownSpan], shown: Sequence[ShownSpan], known: set[str], source: RepositorySource
 ) -> Iterator[SymbolRow]:
     """Top-level definitions, in the file or in files that it imports, that the code names without a resolved reference."""
     for span in changed:
@@ -221,19 +228,21 @@ def _imported_names(view: FileView) -> frozenset[str]:
 
 
 def _callers(
-    own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
-) -> list[_Found]:
+    own: Sequence[tuple[ShownSpan, IndexedDefinition]], shown: Sequence[ShownSpan], source: RepositorySource
+) -> list[_RelatedSymbol]:
     """Definitions outside the code that use it: one for each definition in it in turn, so that one that is used much does
     not leave out the others. Of each, code comes before examples, the most certain first, then by place.
     """
-    found: dict[int, _Found] = {}
-    groups: list[list[_Found]] = []
+    found: dict[int, _RelatedSymbol] = {}
+    groups: list[list[_RelatedSymbol]] = []
     for _, definition in own:
-        group: list[_Found] = []
+        group: list[_RelatedSymbol] = []
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
             path = source.path_of(row.symbol.file_id)
             if row.confidence >= MIN_CONFIDENCE and not _is_shown(shown, path, row.symbol.start_line):
-                known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
+                known = found.setdefault(
+                    row.symbol.id, _RelatedSymbol(symbol=row.symbol, confidence=row.confidence)
+                )
                 known.names.append(definition.name)
                 group.append(known)
         groups.append(sorted(group, key=lambda one: _caller_rank(one, source)))
@@ -241,16 +250,16 @@ def _callers(
     return list({one.symbol.id: one for one in turns}.values())
 
 
-def _caller_rank(found: _Found, source: RepositorySource) -> tuple[bool, float, int, int]:
+def _caller_rank(found: _RelatedSymbol, source: RepositorySource) -> tuple[bool, float, int, int]:
     symbol = found.symbol
     return is_side_file(source.path_of(symbol.file_id)), -found.confidence, symbol.file_id, symbol.start_line
 
 
-def _is_shown(spans: Iterable[Span], path: str, line: int) -> bool:
+def _is_shown(spans: Iterable[ShownSpan], path: str, line: int) -> bool:
     return any(span.holds(path, line) for span in spans)
 
 
-def _use_selection(found: _Found, source: RepositorySource) -> Selection:
+def _use_selection(found: _RelatedSymbol, source: RepositorySource) -> Selection:
     symbol = found.symbol
     users = ", ".join(dict.fromkeys(found.names)) or "the code to be changed"
     return Selection(
@@ -267,9 +276,9 @@ def _use_selection(found: _Found, source: RepositorySource) -> Selection:
     )
 
 
-def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Selection]:
+def _names_only(uses: Sequence[_RelatedSymbol], source: RepositorySource) -> Iterator[Selection]:
     """A line for each file with the names that the code uses and that are not shown."""
-    by_path: dict[str, list[_Found]] = {}
+    by_path: dict[str, list[_RelatedSymbol]] = {}
     for found in uses:
         by_path.setdefault(source.path_of(found.symbol.file_id), []).append(found)
     for path, group in by_path.items():
@@ -307,7 +316,7 @@ def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
     return f"{symbol.signature}\n" if text is None else text.span(symbol.start_line, symbol.end_line)
 
 
-def _caller_selections(callers: Iterable[_Found], source: RepositorySource) -> list[Selection]:
+def _caller_selections(callers: Iterable[_RelatedSymbol], source: RepositorySource) -> list[Selection]:
     """The first line of each caller that names what it uses."""
     found: dict[tuple[str, int], Selection] = {}
     for caller in callers:
@@ -347,7 +356,7 @@ def _line(
     )
 
 
-def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
+def _first_use(text: FileText, found: _RelatedSymbol) -> tuple[int, str] | None:
     """Number and text of the caller's first line that calls what it uses, or else names it."""
     wanted = {name.rpartition(".")[2] for name in found.names}
     if "__init__" in wanted:
@@ -363,7 +372,7 @@ def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
 
 
 def _declared_tests(
-    own: Sequence[tuple[Span, Definition]], failing: Sequence[str], source: RepositorySource
+    own: Sequence[tuple[ShownSpan, IndexedDefinition]], failing: Sequence[str], source: RepositorySource
 ) -> Iterator[tuple[str, str, int]]:
     """(path, titles, first line) of passing tests that a call declares, not a definition, and that name what is changed.
 

@@ -174,7 +174,7 @@ class Retriever:
         source = self._source(request)
         earlier = recall(self._session, request.pass_id)
         judge = self._judge(request, refinement)
-        merged = merge_request(
+        context, query = merge_request(
             refinement,
             request,
             earlier,
@@ -183,18 +183,18 @@ class Retriever:
             config=self._judgments,
             available_tokens=self._available_tokens(request),
         )
-        self._decisions.post(request.pass_id, merged.context.decisions)
-        return self._assemble(merged.context, source, judge, merged.query)
+        self._decisions.post(request.pass_id, context.decisions)
+        return self._assemble(context, source, judge, query)
 
     def _assemble(
         self, context: StageContext, source: RepositorySource, judge: Judge, query: TaskQuery
     ) -> ContextPackage:
         """The package, when all decisions are committed and what a refinement needs is stored."""
         request = context.request
-        assembled = assemble(context, source, self._window(request), judge)
-        self._decisions.write(request.pass_id, assembled.decisions)
-        remember(self._session.for_pass(request.pass_id), query, context, assembled.package)
-        return assembled.package
+        package, decisions = assemble(context, source, self._window(request), judge)
+        self._decisions.write(request.pass_id, decisions)
+        remember(self._session.for_pass(request.pass_id), query, context, package)
+        return package
 
     def _source(self, request: ContextRequest) -> RepositorySource:
         source = RepositorySource(
@@ -250,7 +250,6 @@ def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selec
         if text is not None:
             selection = Selection(
                 path=entry.path,
-                symbol=None,
                 start_line=1,
                 end_line=len(text.lines),
                 detail="primary",

@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Subject, TaskQuery
+from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.paths import is_test_file
@@ -81,10 +81,7 @@ class ScopeStage:
         decisions = tuple(_decide(entry, None, "the plan names its files") for entry in files)
         left = len(context.candidates) - len(files)
         note = Decision(
-            stage=self.name,
-            subject=Subject(),
-            included=False,
-            reason=f"the plan names its files: {counted(left, 'other is', 'others are')} out",
+            stage=self.name, reason=f"the plan names its files: {counted(left, 'other is', 'others are')} out"
         )
         return replace(context, files=files, decisions=(*context.decisions, *decisions, note))
 

@@ -20,7 +20,13 @@ from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import WORD
-from clean_room_agent.retrieval.pieces import OTHER_KINDS, VALUES, Definition, Piece, definition_name
+from clean_room_agent.retrieval.pieces import (
+    OTHER_KINDS,
+    VALUES,
+    CodePiece,
+    IndexedDefinition,
+    definition_name,
+)
 from clean_room_agent.retrieval.stage import Candidate, Option, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import FileView, NotEditable, RepositorySource
 
@@ -53,7 +59,7 @@ PieceKey = tuple[str, int]
 """Path and first line."""
 
 
-def summary(piece: Piece) -> str:
+def summary(piece: CodePiece) -> str:
     """The signature, the documentation, and the first comments that give a reason."""
     parts = [piece.signature]
     if piece.doc:
@@ -62,14 +68,14 @@ def summary(piece: Piece) -> str:
     return "\n".join((*parts, ""))
 
 
-def short_summary(piece: Piece) -> str:
+def short_summary(piece: CodePiece) -> str:
     """The signature in one line, and the first line of the documentation."""
     doc = piece.doc.strip().split("\n", 1)[0]
     lines = [_shorten(piece.signature, MOST_CHARS), *([f"    {_shorten(doc, MOST_CHARS)}"] if doc else [])]
     return "\n".join((*lines, ""))
 
 
-def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
+def names_outline(view: FileView, nearness: Callable[[IndexedDefinition], float], *, most: int) -> str:
     """Names and lines of the file's classes, functions and methods, in order.
 
     Of more than `most`, the nearest are listed, and how many more there are.
@@ -126,7 +132,7 @@ def numbered(lines: Sequence[tuple[int, str]]) -> str:
     return "".join(f"{number}: {text}\n" for number, text in lines)
 
 
-def _without_summary(lines: Sequence[str], piece: Piece) -> list[str]:
+def _without_summary(lines: Sequence[str], piece: CodePiece) -> list[str]:
     """The lines of the piece, with those blank that `short_summary` shows above them."""
     kept = list(lines)
     shown = [line.strip() for line in piece.signature.split("\n")]
@@ -195,13 +201,13 @@ def score_pieces(
     return {key: round(score, 4) for key, score in _relative(scores).items()}
 
 
-def is_named(piece: Piece, names: frozenset[str]) -> bool:
+def is_named(piece: CodePiece, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names refers to the piece (or, for a head, to its class)."""
     own = definition_name(piece)
     return bool(own) and matches_name(own, names)
 
 
-def is_named_outright(piece: Piece, hints: PieceHints) -> bool:
+def is_named_outright(piece: CodePiece, hints: PieceHints) -> bool:
     """Whether the task's own words name the piece; the head of a large class does not count as named."""
     return piece.kind != "head" and is_named(piece, hints.named_outright)
 
@@ -211,12 +217,12 @@ def matches_name(own: str, names: frozenset[str]) -> bool:
     return any(own == name or own.endswith("." + name) for name in names)
 
 
-def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
+def holds_frame(path: str, piece: CodePiece, frames: Sequence[StackFrame]) -> bool:
     """Whether a stack frame is in the piece."""
     return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
 
 
-def _gain(view: FileView, piece: Piece, hints: PieceHints) -> float:
+def _gain(view: FileView, piece: CodePiece, hints: PieceHints) -> float:
     path = view.row.path
     gain = 0.0
     if _defines(view, piece, hints.test_words):
@@ -230,7 +236,7 @@ def _gain(view: FileView, piece: Piece, hints: PieceHints) -> float:
     return gain
 
 
-def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
+def _defines(view: FileView, piece: CodePiece, words: frozenset[str]) -> bool:
     """Whether the piece is or contains a definition with one of these unqualified names."""
     return any(
         entry.name.rpartition(".")[2] in words
@@ -239,7 +245,7 @@ def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
     )
 
 
-def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str, float]:
+def _bag(view: FileView, piece: CodePiece, wanted: Mapping[str, float]) -> dict[str, float]:
     """How often each wanted term occurs in the piece; its name counts more."""
     found = _terms(view.text.span(piece.start_line, piece.end_line))
     bag = {term: float(found[term]) for term in wanted.keys() & found.keys()}
@@ -266,7 +272,7 @@ class ScoredPiece(Struct, frozen=True, kw_only=True):
 
     entry: Candidate
     view: FileView
-    piece: Piece
+    piece: CodePiece
     score: float
 
     @property

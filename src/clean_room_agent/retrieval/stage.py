@@ -56,7 +56,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     """A file, or a piece of one, to be shown if it fits."""
 
     path: str
-    symbol: str | None
+    symbol: str | None = None
     """Name of the piece (see `pieces.py`); None for the whole file."""
     start_line: int
     """1-based, inclusive."""
@@ -102,8 +102,9 @@ class Decision(Struct, frozen=True, kw_only=True):
     """For the record: what was included or excluded, by whom, and why."""
 
     stage: str
-    subject: Subject
-    included: bool
+    subject: Subject = Subject()
+    """The default stands for no file in particular."""
+    included: bool = False
     detail: Detail | Literal[""] = ""
     reason: str
     verdict: Verdict | None = None

@@ -16,7 +16,14 @@ from clean_room_agent.file_contents import NotTextError, content_hash, decode
 from clean_room_agent.git.worktree import REMOVED
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.pieces import Cut, Definition, Piece, divide_large, split_file, text_cuts
+from clean_room_agent.retrieval.pieces import (
+    CodePiece,
+    Cut,
+    IndexedDefinition,
+    divide_large,
+    split_file,
+    text_cuts,
+)
 from clean_room_agent.safe_open import NOT_A_FILE, read_bytes
 from clean_room_agent.syntax import import_lines, sequence_starts
 
@@ -111,9 +118,9 @@ class FileView(Struct, frozen=True, kw_only=True):
 
     row: FileRow
     text: FileText
-    definitions: tuple[Definition, ...]
+    definitions: tuple[IndexedDefinition, ...]
     """By first line, the enclosing before the enclosed."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[CodePiece, ...]
 
 
 class RepositorySource:
@@ -126,7 +133,7 @@ class RepositorySource:
         self.count = count
         self._rows: dict[str, FileRow] | None = None
         self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
-        self._definitions: dict[str, tuple[Definition, ...]] = {}
+        self._definitions: dict[str, tuple[IndexedDefinition, ...]] = {}
         self._views: dict[tuple[str, int, int], FileView | NotEditable] = {}
 
     def paths(self) -> tuple[str, ...]:
@@ -249,7 +256,7 @@ class RepositorySource:
         )
         return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
 
-    def _noted(self, row: FileRow, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    def _noted(self, row: FileRow, pieces: Sequence[CodePiece]) -> tuple[CodePiece, ...]:
         """Add to the pieces those of their comments that state a reason."""
         notes = [
             (comment.line, f"(line {comment.line}: {' '.join(comment.content.split())})")
@@ -262,13 +269,13 @@ class RepositorySource:
             for piece in pieces
         )
 
-    def definitions(self, row: FileRow) -> tuple[Definition, ...]:
+    def definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
         """The file's definitions with their documentation."""
         docs = {
             doc.symbol_id: doc.content.strip() for doc in reversed(self.kb.get_docstrings_for_file(row.id))
         }
         return tuple(
-            Definition(
+            IndexedDefinition(
                 symbol_id=symbol.id,
                 name=symbol.qualified_name,
                 kind=symbol.kind,
@@ -280,7 +287,7 @@ class RepositorySource:
             for symbol in self.kb.get_symbols_for_file(row.id)
         )
 
-    def definitions_at(self, path: str) -> tuple[Definition, ...]:
+    def definitions_at(self, path: str) -> tuple[IndexedDefinition, ...]:
         """The definitions of the file at a path; empty if it is not indexed."""
         if path not in self._definitions:
             row = self._by_path().get(path)
@@ -304,7 +311,7 @@ def _cuts(text: FileText) -> Sequence[Cut]:
     return text_cuts(text.lines) if starts is None else starts
 
 
-def top_names(definitions: Sequence[Definition], *, most: int) -> tuple[str, ...]:
+def top_names(definitions: Sequence[IndexedDefinition], *, most: int) -> tuple[str, ...]:
     """The first `most` names that a file defines at its top level; classes and functions before variables."""
     top = [entry for entry in definitions if "." not in entry.name]
     top.sort(key=lambda entry: entry.kind == "variable")

@@ -8,7 +8,7 @@ import pytest
 
 from clean_room_agent.db.connection import connect_memory
 from clean_room_agent.db.curated import files
-from clean_room_agent.db.curated.files import NewFile
+from clean_room_agent.db.curated.files import NewFileRow
 
 PATHS = ("a.py", "b.py", "web/c.ts")
 
@@ -20,7 +20,9 @@ def index() -> Iterator[sqlite3.Connection]:
         conn.execute("PRAGMA foreign_keys = ON")
         repo = files.put_repo(conn, path="/r", remote_url=None, indexed_at="2026-01-01T00:00:00+00:00")
         rows = [
-            NewFile(path, "python" if path.endswith(".py") else "typescript", f"hash {path}", 10, 5, 7, None)
+            NewFileRow(
+                path, "python" if path.endswith(".py") else "typescript", f"hash {path}", 10, 5, 7, None
+            )
             for path in PATHS
         ]
         files.insert_files(conn, repo, enumerate(rows, start=1))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.curated.bulk_load import Draft, new_draft, remove_draft
+from clean_room_agent.db.curated.bulk_load import IndexDraft, new_draft, remove_draft
 from clean_room_agent.db.curated.files import get_index_state, put_index_state
 from clean_room_agent.errors import RecordError
 
@@ -23,7 +23,7 @@ def indexes(path: Path) -> set[str]:
         }
 
 
-def fill(draft: Draft, value: str) -> None:
+def fill(draft: IndexDraft, value: str) -> None:
     """The draft holds one state, written through a connection of its own."""
     draft.create()
     conn = draft.connect()

@@ -3,7 +3,7 @@
 import sqlite3
 
 from clean_room_agent.db.curated import files, symbols
-from clean_room_agent.db.curated.files import NewFile, SkippedStamp
+from clean_room_agent.db.curated.files import NewFileRow, SkippedStamp
 from clean_room_agent.db.curated.symbols import first_symbol_id
 
 FIRST = first_symbol_id(2)
@@ -29,7 +29,7 @@ def test_files_are_listed_by_path(index: sqlite3.Connection) -> None:
 
 
 def test_a_file_that_changed_keeps_its_id_and_path(index: sqlite3.Connection) -> None:
-    files.update_file(index, 1, NewFile("ignored", "python", "new", 11, 6, 8, "line 1, column 1"))
+    files.update_file(index, 1, NewFileRow("ignored", "python", "new", 11, 6, 8, "line 1, column 1"))
     assert files.list_stamps(index)["a.py"] == (11, 6, 8)
     files.update_stamp(index, 1, 99, 98)
     assert files.list_stamps(index)["a.py"] == (11, 99, 98)

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from clean_room_agent.db.curated import files, history, history_rows
-from clean_room_agent.db.curated.history_rows import CommitTuple, Touched
+from clean_room_agent.db.curated.history_rows import CommitTuple, TouchedFiles
 
 
 def commit(number: int, changed: int = 2) -> CommitTuple:
@@ -32,7 +32,7 @@ def test_commits_are_found_by_age_and_hash(past: sqlite3.Connection) -> None:
     assert history_rows.oldest_ids(past, 2) == [10, 20]
     assert [history_rows.id_at(past, rank) for rank in (0, 2, 3)] == [30, 10, None]
     assert [history_rows.id_before(past, newer) for newer in (30, 10)] == [20, None]
-    assert history_rows.list_touched(past, 10, 20) == (Touched(10, 2, (1,)), Touched(20, 2, (1, 2)))
+    assert history_rows.list_touched(past, 10, 20) == (TouchedFiles(10, 2, (1,)), TouchedFiles(20, 2, (1, 2)))
     assert [one.hash for one in history.list_commits_of_file(past, 1, 2)] == ["c30", "c20"]
     assert history.newest_commit_time(past) == "1970-01-31T00:00:00+00:00"
     assert history.read_message(past, 10) == ("c10", "Message 10")

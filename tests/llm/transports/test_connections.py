@@ -14,7 +14,7 @@ from clean_room_agent.errors import ModelError, ServerBusy, ServerTimeout
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport
 from clean_room_agent.llm.transports.http import HttpServer
-from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
+from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"
@@ -68,9 +68,9 @@ def dripping(first: bytes, then: bytes) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def door(kind: str, timeouts: Timeouts) -> Iterator[tuple[HttpServer, Target]]:
+def door(kind: str, timeouts: Timeouts) -> Iterator[tuple[HttpServer, RequestTarget]]:
     with dripping(*DRIPS[kind]) as url, httpx.Client(base_url=url, transport=LoopbackTransport()) as http:
-        yield HttpServer(http, timeouts), Target(server=url, tag="m", dialect=OLLAMA)
+        yield HttpServer(http, timeouts), RequestTarget(server=url, tag="m", dialect=OLLAMA)
 
 
 @pytest.mark.parametrize("kind", DRIPS)

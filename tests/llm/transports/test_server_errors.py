@@ -3,10 +3,16 @@ import json
 import pytest
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed
-from clean_room_agent.llm.transport import Refusal
-from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target, read_refusal, reported
+from clean_room_agent.llm.transport import WindowRefusal
+from clean_room_agent.llm.transports.server_errors import (
+    OLLAMA,
+    OPENAI,
+    RequestTarget,
+    read_refusal,
+    reported,
+)
 
-TARGET = Target(server="http://127.0.0.1:8000", tag="coder:3b", dialect=OPENAI)
+TARGET = RequestTarget(server="http://127.0.0.1:8000", tag="coder:3b", dialect=OPENAI)
 MOST = "This model's maximum context length is 4096 tokens."
 WORDINGS = {
     f"{MOST} However, you requested 9100 tokens (9000 in the messages, 100 in the completion). Please": (
@@ -55,16 +61,16 @@ WORDINGS = {
     "max_tokens must be at least 1, got -186.": (None, None),
     "context_length_exceeded": (None, None),
 }
-OLLAMA_TARGET = Target(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
+OLLAMA_TARGET = RequestTarget(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
 
 
 @pytest.mark.parametrize("words", WORDINGS)
 def test_every_servers_words_for_a_prompt_that_is_too_long_are_known(words: str) -> None:
     prompt, window = WORDINGS[words]
-    assert read_refusal(words) == Refusal(prompt_tokens=prompt, window=window)
+    assert read_refusal(words) == WindowRefusal(prompt_tokens=prompt, window=window)
     for body in ({"error": {"message": words}}, {"object": "error", "message": words}, {"detail": words}):
         error, refusal = reported(TARGET, 400, json.dumps(body))
-        assert refusal == Refusal(prompt_tokens=prompt, window=window)
+        assert refusal == WindowRefusal(prompt_tokens=prompt, window=window)
         assert "refused a prompt" in error.message
 
 

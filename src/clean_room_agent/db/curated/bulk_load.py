@@ -41,7 +41,7 @@ CHANGED = "SELECT count(*) FROM (SELECT path, content_hash FROM files EXCEPT SEL
 GONE = "SELECT count(*) FROM (SELECT path FROM old.files EXCEPT SELECT path FROM files)"
 
 
-class Draft:
+class IndexDraft:
     """A database under construction. The object survives a fork; connections do not, so each process opens its own."""
 
     def __init__(self, path: Path) -> None:
@@ -127,9 +127,9 @@ def remove_draft(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def new_draft(path: Path) -> Iterator[Draft]:
+def new_draft(path: Path) -> Iterator[IndexDraft]:
     """Provide a draft of the database at `path`, not created yet; unless published, it is deleted after the block."""
-    draft = Draft(path.with_name(f"{path.name}.{os.urandom(4).hex()}.new"))
+    draft = IndexDraft(path.with_name(f"{path.name}.{os.urandom(4).hex()}.new"))
     try:
         yield draft
     finally:

@@ -93,7 +93,7 @@ class SkippedStamp(NamedTuple):
     """Why, if the name says source code; otherwise empty, since nobody expects a picture in an index."""
 
 
-class NewFile(NamedTuple):
+class NewFileRow(NamedTuple):
     """A row of `files` without id and repository."""
 
     path: str
@@ -193,12 +193,12 @@ def list_ids(conn: sqlite3.Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in conn.execute("SELECT path, id FROM files ORDER BY path")}
 
 
-def insert_files(conn: sqlite3.Connection, repo_id: int, rows: Iterable[tuple[int, NewFile]]) -> None:
+def insert_files(conn: sqlite3.Connection, repo_id: int, rows: Iterable[tuple[int, NewFileRow]]) -> None:
     """Insert the files under the given ids."""
     conn.executemany(INSERT_FILE, [(file_id, repo_id, *file) for file_id, file in rows])
 
 
-def update_file(conn: sqlite3.Connection, file_id: int, file: NewFile) -> None:
+def update_file(conn: sqlite3.Connection, file_id: int, file: NewFileRow) -> None:
     """Replace what is stored about the file; its path stays."""
     conn.execute(UPDATE_FILE, (*file[1:], file_id))
 

@@ -51,7 +51,7 @@ PairTuple = tuple[int, int, int, int]
 """file_a_id < file_b_id, count, id of the newest commit of both."""
 
 
-class Touched(NamedTuple):
+class TouchedFiles(NamedTuple):
     """A commit with the current files that it touched."""
 
     id: int
@@ -177,14 +177,14 @@ def id_before(conn: sqlite3.Connection, newer: int) -> int | None:
     return None if row[0] is None else int(row[0])
 
 
-def list_touched(conn: sqlite3.Connection, oldest: int, newest: int) -> tuple[Touched, ...]:
+def list_touched(conn: sqlite3.Connection, oldest: int, newest: int) -> tuple[TouchedFiles, ...]:
     """The commits of this span, oldest first."""
     files_of: dict[tuple[int, int], list[int]] = {}
     for row in conn.execute(TOUCHED, (oldest, newest)):
         touched = files_of.setdefault((row[0], row[1]), [])
         if row[2] is not None:
             touched.append(row[2])
-    return tuple(Touched(commit, changed, tuple(ids)) for (commit, changed), ids in files_of.items())
+    return tuple(TouchedFiles(commit, changed, tuple(ids)) for (commit, changed), ids in files_of.items())
 
 
 def delete_commits(conn: sqlite3.Connection, commit_ids: Iterable[int]) -> None:

@@ -49,19 +49,12 @@ class SearchFile(NamedTuple):
     """(place of the symbol, the numbers of all its words in order, each as a character), by place."""
 
 
+FileTuple = tuple[int | str | bytes, ...]
+"""Of `search_files`."""
+BucketTuple = tuple[int, str, bytes, bytes]
+"""Of `postings`."""
 PackedBucket = tuple[str, bytes, bytes]
 """Its terms, sorted and separated by a blank; in how many files each stands; the entries of all."""
-
-
-class SearchRows(NamedTuple):
-    """Rows of the search tables."""
-
-    removed: list[int]
-    """Ids of files that have none any more."""
-    files: list[tuple[int | str | bytes, ...]]
-    """Of `search_files`."""
-    buckets: list[tuple[int, str, bytes, bytes]]
-    """Of `postings`; one without terms is not stored."""
 
 
 class FileChunks(NamedTuple):
@@ -138,7 +131,7 @@ def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[i
     for file_id, file in files:
         rows.append(_file_row(file_id, file))
         _pack(packed, file_id % BUCKET, file.terms)
-    put_rows(conn, SearchRows([], rows, [_bucket_row(bucket, packed)]))
+    _put_rows(conn, [], rows, [_bucket_row(bucket, packed)])
 
 
 def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
@@ -146,31 +139,38 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
     by_bucket: dict[int, list[int]] = {}
     for file_id in sorted(files):
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
-    rows = SearchRows([], [], [])
+    removed: list[int] = []
+    rows: list[FileTuple] = []
+    buckets: list[BucketTuple] = []
     for bucket, file_ids in by_bucket.items():
         fresh: dict[str, bytes] = {}
         for file_id in file_ids:
             file = files[file_id]
             if file is None:
-                rows.removed.append(file_id)
+                removed.append(file_id)
             else:
-                rows.files.append(_file_row(file_id, file))
+                rows.append(_file_row(file_id, file))
                 _pack(fresh, file_id % BUCKET, file.terms)
         stored = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
         held = _without(unpacked(stored), frozenset(one % BUCKET for one in file_ids))
         for term, entries in fresh.items():
             before = held.get(term)
             held[term] = entries if before is None else _merged(before, entries)
-        rows.buckets.append(_bucket_row(bucket, held))
-    put_rows(conn, rows)
+        buckets.append(_bucket_row(bucket, held))
+    _put_rows(conn, removed, rows, buckets)
 
 
-def put_rows(conn: sqlite3.Connection, rows: SearchRows) -> None:
-    """Store the rows in place of those with the same ids."""
-    conn.executemany("DELETE FROM search_files WHERE file_id = ?", [(one,) for one in rows.removed])
-    conn.executemany(PUT_FILE, rows.files)
-    conn.executemany("DELETE FROM postings WHERE bucket = ?", [row[:1] for row in rows.buckets if not row[1]])
-    conn.executemany(PUT_BUCKET, [row for row in rows.buckets if row[1]])
+def _put_rows(
+    conn: sqlite3.Connection,
+    removed: Sequence[int],
+    files: Sequence[FileTuple],
+    buckets: Sequence[BucketTuple],
+) -> None:
+    """Store the rows in place of those with the same ids; a bucket without terms is not stored."""
+    conn.executemany("DELETE FROM search_files WHERE file_id = ?", [(file_id,) for file_id in removed])
+    conn.executemany(PUT_FILE, files)
+    conn.executemany("DELETE FROM postings WHERE bucket = ?", [row[:1] for row in buckets if not row[1]])
+    conn.executemany(PUT_BUCKET, [row for row in buckets if row[1]])
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
@@ -191,7 +191,7 @@ def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
     return FileChunks(row[0], row[1].decode("utf-16-le", "surrogatepass"))
 
 
-def _file_row(file_id: int, file: SearchFile) -> tuple[int | str | bytes, ...]:
+def _file_row(file_id: int, file: SearchFile) -> FileTuple:
     numbers = "".join(
         [
             f"{chr(place)}{chr(len(words) & _WORD)}{chr(len(words) >> 16)}{words}"
@@ -254,7 +254,7 @@ def unpacked(bucket: PackedBucket | None) -> dict[str, bytes]:
     return held
 
 
-def _bucket_row(bucket: int, packed: Mapping[str, bytes]) -> tuple[int, str, bytes, bytes]:
+def _bucket_row(bucket: int, packed: Mapping[str, bytes]) -> BucketTuple:
     """The bucket's entries by term; without terms if it is empty."""
     terms = sorted(packed)
     entries = list(map(packed.__getitem__, terms))

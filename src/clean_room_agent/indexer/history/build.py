@@ -33,7 +33,7 @@ COUNTED_AT_ONCE = 1000
 """Commits that are named in one command line."""
 
 
-class _Wanted(Struct, frozen=True, kw_only=True):
+class _WantedHistory(Struct, frozen=True, kw_only=True):
     """The range of history to read, and how to ask git for parts of it."""
 
     top: Path
@@ -77,7 +77,13 @@ class PendingHistory:
     """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
 
     def __init__(
-        self, wanted: _Wanted, *, known: str | None, log: Answer | None, counts: Answer | None, blank: bool
+        self,
+        wanted: _WantedHistory,
+        *,
+        known: str | None,
+        log: Answer | None,
+        counts: Answer | None,
+        blank: bool,
     ) -> None:
         self._wanted = wanted
         self._known = known
@@ -203,7 +209,7 @@ def begin_history(
         graph=graph_marks(root, partial=partial),
         line_counts=line_counts or (state is not None and state.line_counts),
     )
-    wanted = _Wanted(top=root, state=now, partial=partial)
+    wanted = _WantedHistory(top=root, state=now, partial=partial)
     if state == now:
         return PendingHistory(wanted, known=None, log=None, counts=None, blank=False)
     if now.head is None:

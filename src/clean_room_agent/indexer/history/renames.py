@@ -15,7 +15,7 @@ Renames = Sequence[tuple[str, str]]
 """(old path, new path) of one commit."""
 
 
-class Places(dict[str, int]):
+class PastPlaces(dict[str, int]):
     """Path in a past commit -> id of the current file, or a negative number: `lost[-1 - place]` is a path without one.
 
     Look paths up commit by commit, newest first, and call `follow` after each commit that renames files.

@@ -11,7 +11,7 @@ from clean_room_agent.db.curated import history_rows
 from clean_room_agent.db.curated.history_rows import CommitTuple
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.history.renames import Places
+from clean_room_agent.indexer.history.renames import PastPlaces
 from clean_room_agent.indexer.terms import count_terms
 
 GAP = 1 << 12
@@ -40,7 +40,7 @@ class Scope(Struct, frozen=True, kw_only=True):
 class Touches:
     """What numbered commits touched: current files, and paths that no longer have a file."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: PastPlaces) -> None:
         self.by_file: dict[int, list[int]] = {}
         self.by_commit: list[tuple[int, int, list[int]]] = []
         """Commit, how many files it changed, the ids of those of today, sorted."""
@@ -96,7 +96,7 @@ def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], c
 
 def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -> None:
     """Write what `entries`, just written by `write_commits`, touched."""
-    touches = Touches(Places(scope.ids))
+    touches = Touches(PastPlaces(scope.ids))
     for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
     history_rows.insert_file_commits(conn, touches.file_commits())

@@ -10,7 +10,7 @@ from clean_room_agent.db.curated.files import count_commits
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
 from clean_room_agent.indexer.history.delta import HistoryDelta
-from clean_room_agent.indexer.history.renames import NO_BOUND, Move, Places, Renames, Step, find_moves
+from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces, Renames, Step, find_moves
 from clean_room_agent.indexer.history.rows import (
     GAP,
     SEARCHED_COMMITS,
@@ -27,7 +27,7 @@ MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
 
 
-class Reader(Protocol):
+class HistoryReader(Protocol):
     """The questions that an update asks git."""
 
     def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
@@ -43,7 +43,7 @@ class Reader(Protocol):
 class HistorySync:
     """One update of the stored history."""
 
-    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
+    def __init__(self, conn: Connection, scope: Scope, reader: HistoryReader) -> None:
         self._conn = conn
         self._scope = scope
         self._reader = reader
@@ -155,7 +155,7 @@ class HistorySync:
         hashes = history_rows.list_hashes(self._conn, sorted(unclear))
         entries = {entry.hash: entry for entry in self._reader.read_commits(list(hashes))}
         renames = history_rows.list_renames(self._conn, 0)
-        places = Places(self._scope.ids)
+        places = PastPlaces(self._scope.ids)
         touches = Touches(places)
         again = {number: entries[name] for name, number in hashes.items()}
         for number in sorted({*renames, *again}, reverse=True):
@@ -197,7 +197,7 @@ class HistorySync:
         renames: Mapping[int, Renames],
     ) -> None:
         history_rows.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
-        places = Places(self._scope.ids)
+        places = PastPlaces(self._scope.ids)
         touches = Touches(places)
         for name in delta.new:
             if name in numbers:
@@ -222,7 +222,7 @@ class HistorySync:
         newer = next(iter(history_rows.oldest_ids(self._conn, 1)), None)
         if not _spread([entry.hash for entry in oldest], 0, newer, numbers):
             return False
-        places = Places(self._scope.ids)
+        places = PastPlaces(self._scope.ids)
         for _, renames in sorted(history_rows.list_renames(self._conn, 0).items(), reverse=True):
             places.follow(renames)
         touches = Touches(places)

@@ -21,8 +21,8 @@ from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable,
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client
-from clean_room_agent.llm.transports.http import HttpServer
-from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
+from clean_room_agent.llm.transports.http import HttpServer, ServerVersion
+from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, RequestTarget
 from clean_room_agent.safe_open import open_named
 
 CREATE_SECONDS = 1800.0
@@ -45,8 +45,8 @@ def create_in_ollama(
         ModelError: the server refuses it, or does not have the base.
     """
     server = HttpServer(open_client(config, config.base_url), config.timeouts)
-    target = Target(server=config.base_url, tag=tag, dialect=OLLAMA)
-    of_base = Target(server=config.base_url, tag=base, dialect=OLLAMA)
+    target = RequestTarget(server=config.base_url, tag=tag, dialect=OLLAMA)
+    of_base = RequestTarget(server=config.base_url, tag=base, dialect=OLLAMA)
 
     def require(status: int, text: str) -> None:
         if status not in {httpx.codes.OK, httpx.codes.CREATED}:
@@ -78,7 +78,7 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
     server = HttpServer(
         open_client(config, config.base_url.removesuffix("/v1"), key=key), config.timeouts, secret=key
     )
-    target = Target(server=config.base_url, tag=name, dialect=OPENAI)
+    target = RequestTarget(server=config.base_url, tag=name, dialect=OPENAI)
     payload = {"lora_name": name, "lora_path": str(folder)}
     status, text = server.tell(
         "POST", "/v1/load_lora_adapter", target, payload=payload, seconds=config.timeouts.first_byte
@@ -131,7 +131,7 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-class _Props(Struct, frozen=True, kw_only=True):
+class _ModelFile(Struct, frozen=True, kw_only=True):
     model_path: str = ""
 
 
@@ -145,7 +145,7 @@ def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
     server = HttpServer(client, config.timeouts, secret=key)
     try:
         return server.ask(
-            "GET", "/props", _Props, Target(server=config.base_url, tag="", dialect=OPENAI)
+            "GET", "/props", _ModelFile, RequestTarget(server=config.base_url, tag="", dialect=OPENAI)
         ).model_path
     except ServerUnreachable:
         raise

@@ -19,7 +19,7 @@ from msgspec import Struct
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import CLOUD, ModelsConfig, is_cloud_tag, is_loopback, is_loopback_address
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.server_errors import Target
+from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 CONNECTED = "connection.connect_tcp.complete"
 """The event of httpcore's `trace` extension that has the connection."""
@@ -157,7 +157,7 @@ class ForwardGuard:
         self._local: set[str] = set()
         self._allowed = allowed
 
-    def refusal(self, target: Target) -> ModelError | None:
+    def refusal(self, target: RequestTarget) -> ModelError | None:
         """The error for a model whose prompts would leave this machine, or for which that cannot be found out."""
         if self._allowed or target.tag in self._local:
             return None
@@ -170,7 +170,7 @@ class ForwardGuard:
         self._local.add(target.tag)
         return None
 
-    def seen(self, target: Target, said: Forwarding) -> ModelError | None:
+    def seen(self, target: RequestTarget, said: Forwarding) -> ModelError | None:
         """The error for an answer that says it came from elsewhere, since the name may refer to another model by now."""
         host = said.destination(target.tag)
         return server_errors.forwarded(target, host) if host and not self._allowed else None

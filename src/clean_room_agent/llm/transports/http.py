@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
 import httpx
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from clean_room_agent.errors import CallInterrupted, ModelError
 from clean_room_agent.json_values import from_json, from_plain
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
-from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, Refusal
+from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, WindowRefusal
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import Deadline, within
-from clean_room_agent.llm.transports.server_errors import Target
+from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 MAX_LINE_BYTES = 8_000_000
 INFO_SECONDS = 15.0
@@ -181,13 +181,19 @@ class AnswerPieces:
         return reason.lower() in FAILURES or (reason.lower() not in ENDINGS and not self.begun)
 
 
+class ServerVersion(Struct, frozen=True, kw_only=True):
+    """What a server answers that is asked for its version."""
+
+    version: str
+
+
 class CollectedAnswer:
     """An answer in progress: what every dialect's `Receiver` has."""
 
     unknown_model = frozenset({httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST})
     """With what status the server may say that it lacks a model."""
 
-    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
+    def __init__(self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
         """`known` returns the models that the server has."""
         self._target = target
         self._known = known
@@ -197,7 +203,7 @@ class CollectedAnswer:
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.cached_tokens: int | None = None
-        self.refusal: Refusal | None = None
+        self.refusal: WindowRefusal | None = None
 
     @property
     def begun(self) -> bool:
@@ -274,14 +280,14 @@ class HttpServer:
         self._secret = secret
         self._timer = timer
 
-    def stream(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
+    def stream(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
         """Fill `receiver` with the answer to a POST of `body`; return the error that ended it, of which Ctrl-C is one."""
         try:
             return self._exchange(path, body, receiver, target)
         except KeyboardInterrupt:
             return CallInterrupted("interrupted")
 
-    def _exchange(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
+    def _exchange(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
         limits = self._timeouts
         first = min(limits.first_byte, limits.total)
         # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
@@ -324,7 +330,7 @@ class HttpServer:
         method: str,
         path: str,
         kind: type[ReplyT],
-        target: Target,
+        target: RequestTarget,
         *,
         payload: dict[str, Any] | None = None,
         known: Callable[[], tuple[str, ...]] = tuple,
@@ -344,7 +350,7 @@ class HttpServer:
         except ValueError as exc:
             raise server_errors.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
-    def ask_if_there(self, path: str, kind: type[ReplyT], target: Target) -> ReplyT | None:
+    def ask_if_there(self, path: str, kind: type[ReplyT], target: RequestTarget) -> ReplyT | None:
         """The answer to a small request; None if the server has no such path, or returns something other than `kind`.
 
         Raises:
@@ -363,7 +369,7 @@ class HttpServer:
         self,
         method: str,
         path: str,
-        target: Target,
+        target: RequestTarget,
         *,
         payload: dict[str, Any] | None = None,
         file: Path | None = None,
@@ -388,7 +394,7 @@ class HttpServer:
         self,
         method: str,
         path: str,
-        target: Target,
+        target: RequestTarget,
         seconds: float,
         cut: Deadline | None = None,
         **sent: Any,
@@ -430,7 +436,7 @@ class HttpServer:
             raise server_errors.refused_connection(target, said) from exc
 
     def _read(
-        self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float
+        self, response: httpx.Response, receiver: Receiver, target: RequestTarget, deadline: float
     ) -> ModelError | None:
         lines = LineSplitter()
         try:

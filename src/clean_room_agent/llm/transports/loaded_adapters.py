@@ -38,7 +38,7 @@ AdapterList = tuple[LoadedAdapter, ...]
 """What `/lora-adapters` answers."""
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _TagMeaning(Struct, frozen=True, kw_only=True):
     """What a tag means on a server that loaded adapters for its model."""
 
     model: str
@@ -56,7 +56,7 @@ class LoraTags:
         self._ask = ask
         self._parallel = parallel
         self._lock = threading.Lock()
-        self._known: dict[str, _Found | None] = {}
+        self._known: dict[str, _TagMeaning | None] = {}
         self._last = ""
         """The tag of the last request."""
         self._used = False
@@ -87,7 +87,7 @@ class LoraTags:
         named = {"lora": [{"id": number, "scale": scale} for number, scale in scales]} if scales else {}
         return named | ({"cache_prompt": False} if anew else {})
 
-    def _lookup(self, tag: str) -> _Found | None:
+    def _lookup(self, tag: str) -> _TagMeaning | None:
         """What the tag means; None if the server loaded no adapters, since other servers' models may have the marker in
         their names.
         """
@@ -95,7 +95,7 @@ class LoraTags:
             self._known[tag] = self._find(tag)
         return self._known[tag]
 
-    def _find(self, tag: str) -> _Found | None:
+    def _find(self, tag: str) -> _TagMeaning | None:
         answer = self._ask(tag)
         if answer is None:
             return None
@@ -110,4 +110,4 @@ class LoraTags:
             )
         chosen = numbers.get(name)
         scales = tuple((number, float(number == chosen)) for number in sorted(numbers.values()))
-        return _Found(model=model, scales=scales)
+        return _TagMeaning(model=model, scales=scales)

@@ -31,8 +31,15 @@ from clean_room_agent.llm.transports.connections import (
     LoadRequest,
     open_client,
 )
-from clean_room_agent.llm.transports.http import CollectedAnswer, Count, HttpServer, ReplyT, read_piece
-from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
+from clean_room_agent.llm.transports.http import (
+    CollectedAnswer,
+    Count,
+    HttpServer,
+    ReplyT,
+    ServerVersion,
+    read_piece,
+)
+from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget
 
 LIKELY_TOKENS = 20
 KEPT_FOR_NOTHING = re.compile(r"(?:0+(?:\.0*)?(?:[a-z]+|$))+")
@@ -41,46 +48,42 @@ LOADED_AS = {"shift": False}
 """What a model is loaded with, apart from the options."""
 
 
-class _Likely(Struct, frozen=True, kw_only=True):
+class _OllamaLikely(Struct, frozen=True, kw_only=True):
     token: str
     logprob: float
 
 
-class _Token(_Likely, frozen=True, kw_only=True):
-    top_logprobs: tuple[_Likely, ...] = ()
+class _OllamaToken(_OllamaLikely, frozen=True, kw_only=True):
+    top_logprobs: tuple[_OllamaLikely, ...] = ()
 
 
-class _Message(Struct, frozen=True, kw_only=True):
+class _OllamaMessage(Struct, frozen=True, kw_only=True):
     content: str | None = None
     thinking: str | None = None
     tool_calls: list[Any] | None = None
 
 
 class _ChatLine(Forwarding, frozen=True, kw_only=True):
-    message: _Message | None = None
+    message: _OllamaMessage | None = None
     response: str | None = None
     """What is filled in, in place of a message."""
     done: bool = False
     done_reason: str | None = None
     prompt_eval_count: Count | None = None
     eval_count: Count | None = None
-    logprobs: list[_Token] | None = None
+    logprobs: list[_OllamaToken] | None = None
     error: Any = None
 
 
-class _Version(Struct, frozen=True, kw_only=True):
-    version: str
-
-
-class _Served(Forwarding, frozen=True, kw_only=True):
+class _OllamaModel(Forwarding, frozen=True, kw_only=True):
     name: str
     digest: str = ""
     size: Count = 0
     context_length: Count | None = None
 
 
-class _Models(Struct, frozen=True, kw_only=True):
-    models: tuple[_Served, ...] = ()
+class _OllamaModels(Struct, frozen=True, kw_only=True):
+    models: tuple[_OllamaModel, ...] = ()
 
 
 class _Show(Forwarding, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ class _Collected(CollectedAnswer):
 
     def __init__(
         self,
-        target: Target,
+        target: RequestTarget,
         known: Callable[[], tuple[str, ...]],
         request: ChatRequest,
         forwards: ForwardGuard,
@@ -139,7 +142,7 @@ class _Collected(CollectedAnswer):
         return server_errors.endless(self._target, self._pieces.text or self._pieces.thinking)
 
     def _add(self, line: _ChatLine) -> None:
-        said = line.message or _Message()
+        said = line.message or _OllamaMessage()
         self._pieces.add(said.content or line.response, said.thinking, said.tool_calls)
         if not said.thinking:
             self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
@@ -200,7 +203,7 @@ class OllamaTransport:
         Raises:
             ModelError: the server cannot be asked.
         """
-        return f"version {self._ask('GET', '/api/version', _Version).version}"
+        return f"version {self._ask('GET', '/api/version', ServerVersion).version}"
 
     def slots(self) -> int | None:
         """None: Ollama does not report OLLAMA_NUM_PARALLEL."""
@@ -212,7 +215,7 @@ class OllamaTransport:
         Raises:
             ModelError: the server cannot be asked.
         """
-        served = self._ask("GET", "/api/tags", _Models).models
+        served = self._ask("GET", "/api/tags", _OllamaModels).models
         models = [
             ServedModel(
                 tag=model.name,
@@ -249,7 +252,7 @@ class OllamaTransport:
         Raises:
             ModelError: the server cannot be asked.
         """
-        running = self._ask("GET", "/api/ps", _Models).models
+        running = self._ask("GET", "/api/ps", _OllamaModels).models
         models = [LoadedModel(tag=model.name, context_length=model.context_length) for model in running]
         return tuple(sorted(models, key=lambda model: model.tag))
 
@@ -298,8 +301,8 @@ class OllamaTransport:
             method, path, kind, self._target(tag), payload={"model": tag}, known=self._known_tags
         )
 
-    def _target(self, tag: str) -> Target:
-        return Target(server=self._server, tag=tag, dialect=OLLAMA)
+    def _target(self, tag: str) -> RequestTarget:
+        return RequestTarget(server=self._server, tag=tag, dialect=OLLAMA)
 
 
 def connect(config: ModelsConfig) -> OllamaTransport:
@@ -341,7 +344,7 @@ def encode(request: ChatRequest, *, keep_alive: str) -> str:
     return json.dumps(body, separators=(",", ":"))
 
 
-def _as_choice(token: _Token) -> TokenChoice:
+def _as_choice(token: _OllamaToken) -> TokenChoice:
     return TokenChoice(
         token=token.token, top=tuple((likely.token, likely.logprob) for likely in token.top_logprobs)
     )

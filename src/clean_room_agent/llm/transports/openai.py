@@ -23,10 +23,10 @@ from clean_room_agent.llm.token_estimator import estimate
 from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelLoad, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
-from clean_room_agent.llm.transports.http import Count, HttpServer
+from clean_room_agent.llm.transports.http import Count, HttpServer, ServerVersion
 from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
-from clean_room_agent.llm.transports.server_errors import OPENAI, Target
+from clean_room_agent.llm.transports.server_errors import OPENAI, RequestTarget
 
 INFILL = "/infill"
 LIKELY_TOKENS = 20
@@ -66,10 +66,6 @@ class _Props(Struct, frozen=True, kw_only=True):
     total_slots: Count | None = None
 
 
-class _Version(Struct, frozen=True, kw_only=True):
-    version: str
-
-
 class _Count(Struct, frozen=True, kw_only=True):
     count: Count
 
@@ -78,7 +74,7 @@ class _Whole(Struct, frozen=True, kw_only=True):
     prompt: str
 
 
-class _Tokens(Struct, frozen=True, kw_only=True):
+class _TokenNumbers(Struct, frozen=True, kw_only=True):
     tokens: list[int]
 
 
@@ -155,7 +151,7 @@ class OpenAiTransport:
         """
         self._models()
         if "vllm" in self._owners:
-            found = self._http.ask_if_there("/version", _Version, self._target(""))
+            found = self._http.ask_if_there("/version", ServerVersion, self._target(""))
             return f"vLLM {found.version}" if found else "vLLM"
         if "llamacpp" in self._owners:
             props = self._http.ask_if_there("/props", _Props, self._target(""))
@@ -252,7 +248,7 @@ class OpenAiTransport:
         path = INFILL if "llamacpp" in self._owners else "/v1/completions"
         return path, encode_gap(request, gap, self._config, own=path == INFILL)
 
-    def _cut_gap(self, gap: Gap, answer: RawAnswer, target: Target) -> ModelError | None:
+    def _cut_gap(self, gap: Gap, answer: RawAnswer, target: RequestTarget) -> ModelError | None:
         """The error for a request that the server did not read whole."""
         if estimate(gap.before) <= SAFE_BEFORE and estimate(gap.after) <= SAFE_AFTER:
             return None
@@ -267,7 +263,9 @@ class OpenAiTransport:
     def _tokens(self, tag: str, text: str) -> int:
         """The tokens of a text, as llama-server counts them."""
         asked = {"content": text, "add_special": False, "parse_special": False}
-        return len(self._http.ask("POST", "/tokenize", _Tokens, self._target(tag), payload=asked).tokens)
+        return len(
+            self._http.ask("POST", "/tokenize", _TokenNumbers, self._target(tag), payload=asked).tokens
+        )
 
     def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
         asked = {
@@ -280,7 +278,9 @@ class OpenAiTransport:
         if "llamacpp" in self._owners:
             whole = self._http.ask("POST", "/apply-template", _Whole, self._target(tag), payload=asked)
             text = {"content": whole.prompt, "add_special": True, "parse_special": True}
-            return len(self._http.ask("POST", "/tokenize", _Tokens, self._target(tag), payload=text).tokens)
+            return len(
+                self._http.ask("POST", "/tokenize", _TokenNumbers, self._target(tag), payload=text).tokens
+            )
         return None
 
     def _known_tags(self) -> tuple[str, ...]:
@@ -289,8 +289,8 @@ class OpenAiTransport:
         except ModelError:
             return ()
 
-    def _target(self, tag: str) -> Target:
-        return Target(server=self._config.base_url, tag=tag, dialect=OPENAI)
+    def _target(self, tag: str) -> RequestTarget:
+        return RequestTarget(server=self._config.base_url, tag=tag, dialect=OPENAI)
 
 
 def connect(config: ModelsConfig, *, key: str = "") -> OpenAiTransport:

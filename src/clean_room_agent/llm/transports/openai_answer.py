@@ -12,7 +12,7 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.http import CollectedAnswer, Count, read_piece, whole_characters
-from clean_room_agent.llm.transports.server_errors import Target
+from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 END = b"[DONE]"
 FIELDS = frozenset({b"data", b"error", b"event", b"id", b"retry", b""})
@@ -101,7 +101,7 @@ class Collected(CollectedAnswer):
 
     def __init__(
         self,
-        target: Target,
+        target: RequestTarget,
         known: Callable[[], tuple[str, ...]],
         request: ChatRequest,
         *,

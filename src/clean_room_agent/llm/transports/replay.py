@@ -27,8 +27,8 @@ from clean_room_agent.llm.transport import (
     ForwardingTransport,
     NoServer,
     RawAnswer,
-    Refusal,
     Transport,
+    WindowRefusal,
     load_logprobs,
 )
 
@@ -151,7 +151,7 @@ class ReplayTransport(NoServer):
             replayed_from=call.id,
         )
 
-    def _refusal(self, request: ChatRequest, error: ModelError | None) -> Refusal | None:
+    def _refusal(self, request: ChatRequest, error: ModelError | None) -> WindowRefusal | None:
         """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
         gets figures that lead to that.
         """
@@ -160,7 +160,7 @@ class ReplayTransport(NoServer):
         again = self._calls.get(replace(request.identity, attempt=request.identity.attempt + 1))
         if again is None or again.request.prompt_hash != request.prompt_hash:
             return None
-        return Refusal(prompt_tokens=1, window=request.max_tokens)
+        return WindowRefusal(prompt_tokens=1, window=request.max_tokens)
 
     def _nearest(self, identity: CallIdentity) -> str:
         same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]

@@ -20,7 +20,7 @@ from clean_room_agent.errors import (
     ServerUnreachable,
     WindowExceeded,
 )
-from clean_room_agent.llm.transport import Refusal
+from clean_room_agent.llm.transport import WindowRefusal
 
 MAX_DIGITS = 12
 _MOST = r"maximum context length is (?P<window>\d+)(?: tokens)?"
@@ -53,18 +53,20 @@ SHOWN_CHARS = 300
 SHOWN_MODELS = 20
 
 
-def read_refusal(message: str) -> Refusal | None:
+def read_refusal(message: str) -> WindowRefusal | None:
     """What a server's error says about a prompt that is too long; None if it is about something else."""
     if "exceed_context_size" in message or '"n_ctx"' in message:
         figures = _embedded(message)
-        return Refusal(
+        return WindowRefusal(
             prompt_tokens=_count(figures.get("n_prompt_tokens")), window=_count(figures.get("n_ctx"))
         )
     for wording in _WORDINGS:
         found = wording.search(message)
         if found is not None:
             named = found.groupdict()
-            return Refusal(prompt_tokens=_number(named.get("prompt")), window=_number(named.get("window")))
+            return WindowRefusal(
+                prompt_tokens=_number(named.get("prompt")), window=_number(named.get("window"))
+            )
     return None
 
 
@@ -139,7 +141,7 @@ OPENAI = Dialect(
 )
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class RequestTarget(Struct, frozen=True, kw_only=True):
     """The server and the model that a request was for."""
 
     server: str
@@ -148,7 +150,7 @@ class Target(Struct, frozen=True, kw_only=True):
     dialect: Dialect
 
 
-def refused_connection(target: Target, reason: str) -> ServerUnreachable:
+def refused_connection(target: RequestTarget, reason: str) -> ServerUnreachable:
     """The error if nothing answers at the address."""
     return ServerUnreachable(
         f"no model server answers at {target.server}: {reason}",
@@ -156,7 +158,7 @@ def refused_connection(target: Target, reason: str) -> ServerUnreachable:
     )
 
 
-def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
+def broken_off(target: RequestTarget, reason: str, *, begun: bool) -> ModelError:
     """The error for a broken connection; `begun`: after the first token."""
     if begun:
         return ServerFailed(
@@ -169,7 +171,7 @@ def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
     )
 
 
-def busy(target: Target, said: str) -> ServerBusy:
+def busy(target: RequestTarget, said: str) -> ServerBusy:
     """The error for a server that is there, but has no time."""
     return ServerBusy(
         f"{target.server} is busy: {said}",
@@ -178,7 +180,7 @@ def busy(target: Target, said: str) -> ServerBusy:
     )
 
 
-def late(target: Target, key: str, seconds: float) -> ServerTimeout:
+def late(target: RequestTarget, key: str, seconds: float) -> ServerTimeout:
     """The error for a deadline of `[models.timeouts]` that has passed; `key` names it."""
     what = {
         "first_byte": f"did not begin to answer within {seconds:g} s",
@@ -192,7 +194,7 @@ def late(target: Target, key: str, seconds: float) -> ServerTimeout:
     )
 
 
-def endless(target: Target, said: str) -> DegenerateOutput:
+def endless(target: RequestTarget, said: str) -> DegenerateOutput:
     """The error for a stream that ended cleanly, but without its last line."""
     return DegenerateOutput(
         f"{target.tag} at {target.server} closed the stream before its end: the server stops a model that repeats "
@@ -201,7 +203,7 @@ def endless(target: Target, said: str) -> DegenerateOutput:
     )
 
 
-def not_the_protocol(target: Target, what: str) -> ServerFailed:
+def not_the_protocol(target: RequestTarget, what: str) -> ServerFailed:
     """The error for something that is not part of the protocol."""
     return ServerFailed(
         f"{target.server} does not speak {target.dialect.protocol}: {what[:SHOWN_CHARS]}",
@@ -209,7 +211,7 @@ def not_the_protocol(target: Target, what: str) -> ServerFailed:
     )
 
 
-def ended_early(target: Target, reason: str) -> ServerFailed:
+def ended_early(target: RequestTarget, reason: str) -> ServerFailed:
     """The error for an answer that the server ended for its own reasons, such as unloading the model."""
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
@@ -218,8 +220,8 @@ def ended_early(target: Target, reason: str) -> ServerFailed:
 
 
 def reported(
-    target: Target, status: int, body: str, *, known: tuple[str, ...] = ()
-) -> tuple[ModelError, Refusal | None]:
+    target: RequestTarget, status: int, body: str, *, known: tuple[str, ...] = ()
+) -> tuple[ModelError, WindowRefusal | None]:
     """The error that the server reports, by status line or (status 200) within the stream.
 
     `known` are the models that it has, for the hint. There is a `Refusal` if the prompt was too long.
@@ -232,7 +234,7 @@ def reported(
     return _plain(target, status, _words(error), known), None
 
 
-def _plain(target: Target, status: int, message: str, known: tuple[str, ...]) -> ModelError:
+def _plain(target: RequestTarget, status: int, message: str, known: tuple[str, ...]) -> ModelError:
     dialect = target.dialect
     said = message[:SHOWN_CHARS] or "(no message)"
     if _is_missing(status, message):
@@ -259,7 +261,7 @@ def _is_missing(status: int, message: str) -> bool:
     return status == 400 and ("model_not_found" in message or "does not exist" in message)
 
 
-def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
+def no_model(target: RequestTarget, known: tuple[str, ...]) -> ModelNotFound:
     """The error for a model that the server does not have; `known` are the ones that it has."""
     have = f"; it has: {listed(known, SHOWN_MODELS)}" if known else ""
     return ModelNotFound(
@@ -268,7 +270,7 @@ def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
     )
 
 
-def forwarded(target: Target, host: str) -> ForwardingServer:
+def forwarded(target: RequestTarget, host: str) -> ForwardingServer:
     """The error for a model whose prompts the server would forward to `host`."""
     return ForwardingServer(
         f"{target.server} forwards prompts for {target.tag} to {host}, which is not this machine, and prompts hold your "
@@ -277,7 +279,7 @@ def forwarded(target: Target, host: str) -> ForwardingServer:
     )
 
 
-def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
+def too_long(target: RequestTarget, refusal: WindowRefusal) -> WindowExceeded:
     """The error for a request that the server refused as too long."""
     size = "" if refusal.prompt_tokens is None else f" of {refusal.prompt_tokens} tokens"
     window = "its window" if refusal.window is None else f"its window of {refusal.window}"
@@ -288,7 +290,7 @@ def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
     )
 
 
-def cut_gap(target: Target, read: int | None, need: int) -> WindowExceeded:
+def cut_gap(target: RequestTarget, read: int | None, need: int) -> WindowExceeded:
     """The error for a gap around which a server did not read everything."""
     counted = "an unknown number" if read is None else str(read)
     return WindowExceeded(
