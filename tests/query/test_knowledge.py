@@ -331,3 +331,8 @@ def test_a_ranking_sees_what_was_indexed_since(kb: KnowledgeBase, conn: Connecti
     write(top, {"shop/dragon.py": "def fly(): pass\n"})
     index(top)
     assert [hit.path for hit in kb.rank(ask("dragon"), limit=3)] == ["shop/dragon.py"]
+
+
+def test_a_symbol_search_is_cut_after_kinds_were_chosen(kb: KnowledgeBase) -> None:
+    assert [one.kind for one in kb.search_symbols_by_name("Cart", kinds=["class"], limit=1)] == ["class"]
+    assert kb.search_symbols_by_name("Cart", kinds=["function"]) == ()

@@ -3,7 +3,7 @@ values.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
@@ -203,3 +203,33 @@ def _type(hint: Any) -> Any:
 def task_range(task_id: str) -> tuple[str, str, str]:
     """The parameters of `OF_TASK`: the id, and the bounds of all that begin with it and a colon."""
     return (task_id, f"{task_id}:", f"{task_id};")
+
+
+def replace_rows(
+    conn: Connection,
+    table: str,
+    columns: Sequence[str],
+    where: str,
+    parameters: tuple[int, ...],
+    wanted: Iterable[tuple[Any, ...]],
+) -> None:
+    """The rows of the table that `where` selects are the wanted ones, each a value per column."""
+    missing = dict.fromkeys(wanted)
+    gone = []
+    for row in conn.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {where}", parameters).fetchall():  # noqa: S608 - names of the schema
+        if tuple(row) in missing:
+            del missing[tuple(row)]
+        else:
+            gone.append(tuple(row))
+    if gone:
+        same = " AND ".join(f"{column} IS ?" for column in columns)
+        conn.executemany(f"DELETE FROM {table} WHERE {same}", gone)  # noqa: S608
+    insert_rows(conn, table, columns, missing)
+
+
+def insert_rows(
+    conn: Connection, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Insert the rows, each a value per column."""
+    marks = ", ".join("?" * len(columns))
+    conn.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)  # noqa: S608

@@ -207,3 +207,10 @@ def test_a_load_that_nobody_waits_for_any_more_ends() -> None:
         assert ended
         with pytest.raises(ModelError):
             load.run()
+
+
+def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with OllamaServer(["hi"]) as server:
+        assert connect(models_config(server.base_url)).send(request()).text == "hi"

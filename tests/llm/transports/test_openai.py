@@ -161,3 +161,10 @@ def test_questions_to_a_server_that_is_not_there_or_another_fail_clearly() -> No
     assert "LM Studio 1234" in caught.value.hint
     with pytest.raises(ServerFailed, match="does not speak OpenAI's protocol"):
         mocked(lambda _: httpx.Response(200, content=b"<html>")).version()
+
+
+def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with OpenAiServer(["hi"]) as server:
+        assert connect(models_config(server.base_url, provider="openai")).send(request()).text == "hi"

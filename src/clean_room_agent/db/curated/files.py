@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
 from clean_room_agent.db.curated.symbols import SymbolRow, get_symbol
+from clean_room_agent.db.rows import insert_rows, replace_rows
 
 NOT_PARSED = "not parsed: "
 """How `parse_error` begins for files that are text only, as the parser was stopped."""

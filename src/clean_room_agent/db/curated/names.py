@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
+from clean_room_agent.db.rows import insert_rows, replace_rows
 from clean_room_agent.json_values import from_json, to_json
 
 ANYWHERE = 0

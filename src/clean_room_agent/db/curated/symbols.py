@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated.replacing import insert_rows, replace_rows
+from clean_room_agent.db.rows import insert_rows, replace_rows
 
 COLUMNS = "s.id, s.file_id, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.signature, s.parent_symbol_id"
 OF_FILE = f"SELECT {COLUMNS} FROM symbols s WHERE s.file_id = ? ORDER BY s.start_line, s.end_line DESC, s.id"  # noqa: S608 - constant columns
