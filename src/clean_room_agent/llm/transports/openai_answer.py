@@ -99,6 +99,8 @@ class _Chunk(Struct, frozen=True, kw_only=True):
 class Collected(CollectedAnswer):
     """An answer in progress."""
 
+    missing = frozenset({httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST})
+
     def __init__(
         self,
         target: RequestTarget,
