@@ -1,13 +1,12 @@
-"""`cra apply` and `--undo` under `kill -9`, on a full disk and in power cuts: all files are new, or all as before.
+"""`cra apply` and `--undo` under `kill -9` and in power cuts: all files are new, or all as before.
 
 The change has every kind: contents, modes, links, new and emptied folders, a
 name of 255 bytes. It is applied and undone in turn; after each fault, some command is run, which must complete or undo
 what was left, and the next `apply` and `--undo` must go through.
 
-    python -m testing.faults.applies disk FOLDER TRIALS SEED
     python -m testing.faults.applies traced FOLDER ACKS
 
-are the processes on a small file system, and under strace.
+is the process under strace.
 """
 
 import contextlib
@@ -22,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -39,7 +37,6 @@ from testing import repositories
 from testing.faults.cut_trace import STRACE, read_trace
 from testing.faults.cuts import Traced, disk_before, has_strace, require_same, write_disk
 from testing.faults.figures import Effort, Figure
-from testing.faults.full_disk import DOCUMENTED, SAYS_SO, fill, has_bubblewrap, mounted
 from testing.faults.killing import Points, always, announce, run_killed
 from testing.runs.solving import Project, make_project, project_at
 
@@ -47,10 +44,7 @@ SEED = 20261127
 KILLS: dict[Effort, int] = {"full": 0, "short": 8}
 """Journal points of each command, spread over it; 0: all of them."""
 MOMENTS: dict[Effort, int] = {"full": 100, "short": 2}
-TRIALS: dict[Effort, int] = {"full": 200, "short": 12}
 CUTS: dict[Effort, int] = {"full": 400, "short": 20}
-MOST_ROOM = 400 << 10
-PAGE = 4096
 ROOT = Path(__file__).parents[2]
 TASK = "5d1c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 CALLS = ("open", "write", "rename", "replace", "unlink", "link", "symlink", "mkdir", "rmdir", "fsync")
@@ -93,14 +87,12 @@ class Losses(Struct, kw_only=True):
     """What came of the tries."""
 
     tried: int = 0
-    met: int = 0
     torn: int = 0
     """Tries after which a file was neither old nor new, or missing."""
     mixed: int = 0
     """Tries that were not recovered to all new or all old, or left something temporary."""
     stuck: int = 0
     """Tries after which the next apply or undo did not go through."""
-    unclear: int = 0
     first: dict[str, str] = field(default_factory=dict)
 
     def found(self, kind: str, wrong: bool, words: str) -> None:
@@ -111,11 +103,10 @@ class Losses(Struct, kw_only=True):
 
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
-    """What kills, full disks and power cuts left of the user's files."""
+    """What kills and power cuts left of the user's files."""
     killed = kill_all(work / "kills", KILLS[effort], MOMENTS[effort])
-    full = fill_in_a_process(work / "small", TRIALS[effort])
     cut = cut_all(work / "cuts", CUTS[effort])
-    for name, losses in (("kills", killed), ("full disk", full), ("cuts", cut)):
+    for name, losses in (("kills", killed), ("cuts", cut)):
         for kind, words in losses.first.items():
             print(f"applies: {name}: {kind}: {words}", file=sys.stderr)
     return (
@@ -124,17 +115,6 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
         ),
         _figure("the same: not recovered to all or nothing", killed.tried, killed.mixed),
         _figure("the same: the next apply or undo did not go through", killed.tried, killed.stuck),
-        Figure(
-            name="applies and undos that met a full disk, some of them killed",
-            tried=full.tried,
-            found=full.met,
-            target="more than a third",
-            met=full.met * 3 > full.tried,
-        ),
-        _figure("the same: a file neither old nor new right after", full.tried, full.torn),
-        _figure("the same: not all or nothing while the disk is full", full.tried, full.mixed),
-        _figure("the same: not said once and clearly", full.met, full.unclear),
-        _figure("the same: stuck after room was made", full.tried, full.stuck),
         _figure("power cuts in an apply, not recovered to all or nothing", cut.tried, cut.mixed),
     )
 
@@ -298,53 +278,6 @@ def kill_all(work: Path, points: int, moments: int) -> Losses:
     return losses
 
 
-def fill_in_a_process(folder: Path, trials: int) -> Losses:
-    """`fill_all` in a process for which the folder is a small file system."""
-    if not has_bubblewrap():
-        raise SystemExit("a full disk needs bubblewrap: apt install bubblewrap")
-    folder.mkdir(parents=True)
-    inside = (sys.executable, "-m", "testing.faults.applies", "disk", str(folder), str(trials), str(SEED))
-    done = subprocess.run(
-        (*mounted(folder), *inside), cwd=ROOT, capture_output=True, text=True, check=False, timeout=3000
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return Losses(**json.loads(done.stdout))
-
-
-def fill_all(folder: Path, trials: int, seed: int) -> Losses:
-    """Apply and undo, in a folder that is a small file system of its own, with little room."""
-    rng = random.Random(seed)
-    (folder / "tmp").mkdir()
-    os.environ["TMPDIR"] = str(folder / "tmp")
-    losses = Losses()
-    bench = Bench(make_applied(folder), losses)
-    for number in range(trials):
-        if number % 2:
-            bench.turn()
-        room = rng.randrange(0, MOST_ROOM, PAGE)
-        where = f"trial {number}, {bench.next}, {room} bytes free"
-        losses.tried += 1
-        fill(folder, room)
-        if number % 4 == 0:
-            run_killed(bench.project, bench.next, point=rng.randint(10, 120), watch=watch)
-            bench.look_torn(where)
-            bench.project.run_here("runs")
-            code = 0
-        else:
-            code, _, err = bench.project.run_here(*bench.next)
-            bench.look_torn(where)
-        if code:
-            losses.met += 1
-            said = [line for line in err.splitlines() if line.startswith("error: ")]
-            clear = len(said) == 1 and any(words in err for words in SAYS_SO) and code in DOCUMENTED
-            losses.found("unclear", not clear, f"{where}: {code}: {err[-600:]}")
-        bench.look_mixed(where)
-        (folder / "filler").unlink()
-        bench.go_on(where)
-    return losses
-
-
 def cut_all(work: Path, count: int) -> Losses:
     """Power cuts at random steps of an apply, each followed by a recovery."""
     if not has_strace():
@@ -398,9 +331,6 @@ def apply_traced(top: Path, acks: Path) -> int:
 def main(words: Sequence[str]) -> int:
     """One of the processes that others start."""
     match words:
-        case ["disk", folder, trials, seed]:
-            print(json.dumps(asdict(fill_all(Path(folder), int(trials), int(seed)))))
-            return 0
         case ["traced", top, acks]:
             return apply_traced(Path(top), Path(acks))
         case _:

@@ -30,7 +30,6 @@ from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.trust import is_ours
 from clean_room_agent.workspace import Workspace
-from testing.faults.crowd import run_crowd
 from testing.faults.figures import Effort, Figure
 from testing.runs.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
 from testing.servers.describing import DescribingModel
@@ -217,7 +216,6 @@ COMMANDS = (
     Command(name="init", run=init),
     Command(name="check", run=lambda v: v.serve(answer_check, "check")),
     Command(name="index", run=lambda v: v.cra("index", "--line-counts")),
-    Command(name="retrieve without a model", run=lambda v: v.cra("retrieve", TASK, "--no-model")),
     Command(name="retrieve", run=lambda v: v.serve(Script(v.project.oracle), "retrieve", TASK)),
     Command(
         name="plan",
@@ -241,9 +239,7 @@ COMMANDS = (
     ),
     Command(name="solve", run=lambda v: v.solve({})),
     Command(name="solve in the sandbox", run=sandboxed),
-    Command(name="runs", run=lambda v: v.cra("runs")),
     Command(name="show", run=lambda v: v.cra("show", v.newest(), "--diff")),
-    Command(name="show --why", run=lambda v: v.cra("show", v.newest(), "--why", TARGET)),
     Command(name="replay", run=lambda v: v.cra("replay", v.newest())),
     Command(
         name="apply, the file changed",
@@ -257,9 +253,8 @@ COMMANDS = (
     Command(name="discard", run=lambda v: v.cra("discard", v.newest())),
     Command(name="enrich", run=lambda v: v.serve(DescribingModel(), "enrich", "--promote", "--limit", "2")),
     Command(name="demo", run=lambda v: v.cra("demo", "--dir", str(v.project.home / "cache/demo"))),
-    Command(name="completion", run=lambda v: v.cra("completion", "bash")),
 )
-WITHOUT_REPOSITORY = frozenset({"demo", "completion"})
+WITHOUT_REPOSITORY = frozenset({"demo"})
 """Commands that do not look at the repository they are run in."""
 
 
@@ -293,8 +288,7 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     }
     target = f"0 over {LEAST_STATES} states x all commands"
     enough = survey.states >= (LEAST_STATES if effort == "full" else 1)
-    crowd = run_crowd(work / "crowd", 20 if effort == "full" else 3)
-    return crowd, *(
+    return tuple(
         Figure(
             name=f"{name}, {survey.states} states x {len(COMMANDS)} commands",
             tried=survey.tried,

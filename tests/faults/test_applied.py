@@ -1,11 +1,10 @@
-"""Short forms of `benchmarks.faults applies`: kills, full disks and power cuts in `cra apply` and `--undo`."""
+"""Short forms of `benchmarks.faults applies`: kills and power cuts in `cra apply` and `--undo`."""
 
 from pathlib import Path
 
 import pytest
 from testing.faults import applies
 from testing.faults.cuts import has_strace
-from testing.faults.full_disk import has_bubblewrap
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -14,13 +13,6 @@ def test_a_kill_leaves_each_file_old_or_new_and_the_next_command_all_of_them(tmp
     losses = applies.kill_all(tmp_path, 3, 1)
     assert losses.first == {}
     assert losses.tried >= 6
-
-
-@pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap cannot mount a small file system here")
-def test_a_full_disk_leaves_all_files_old_or_all_new(tmp_path: Path) -> None:
-    losses = applies.fill_in_a_process(tmp_path / "small", 6)
-    assert losses.first == {}
-    assert losses.met > 0
 
 
 @pytest.mark.skipif(not has_strace(), reason="strace is not installed")

@@ -155,17 +155,6 @@ def test_a_value_that_cannot_be_read_is_found_and_named(subject: Subject, record
         assert "-> `cra check --record` says what is wrong with it" in err
 
 
-def test_a_missing_value_is_found_and_named(subject: Subject, record: Path) -> None:
-    with changing(record) as conn:
-        conn.execute("PRAGMA writable_schema = ON")
-        conn.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE type = 'table'")
-    with changing(record) as conn:
-        conn.execute("UPDATE orchestrator_runs SET task_description = NULL")
-    assert any("orchestrator_runs" in fault for fault in checked(subject.project))
-    code, _, err = subject.project.run_here("runs")
-    assert (code, "bug" in err) == (1, False), err
-
-
 DAMAGED_INDEX = {
     "no time": ("UPDATE commits SET timestamp = ''", "commits.timestamp of a row is no time"),
     "no number": (
