@@ -209,17 +209,6 @@ def test_pytest_behind_another_command_is_known_by_its_report_which_is_not_taken
     assert "--no-such-option" in got.report.problem
 
 
-def test_the_report_survives_tests_that_run_pytest_themselves_and_workers(write: Write, run: Runner) -> None:
-    write(
-        {
-            "test_a.py": "import subprocess, sys\ndef test_a():\n"
-            "    subprocess.run([sys.executable, '-m', 'pytest', 'inner.py'])\n",
-            "inner.py": "def test_inner(): assert 0\n",
-        }
-    )
-    assert dict(run(PYTEST + " -p xdist -n 1 test_a.py").report.outcomes) == {"test_a.py::test_a": "passed"}
-
-
 def test_a_hanging_run_with_children_ends_at_the_timeout_and_leaves_no_process(
     write: Write, run: Runner, project: Path
 ) -> None:

@@ -22,12 +22,9 @@ COMMANDS = {"npm test": "node --test tests/"}
 """What a package's script comes to, without the start of npm."""
 SAID = {
     "os._exit(0) at import (unittest)": "unittest ended before it printed its summary",
-    "os._exit(0) in the code under test (unittest)": "unittest ended before it printed its summary",
     "sys.exit(0) at import (unittest)": "newly failing: unittest.loader._FailedTest.tests.test_money",
-    "the parent killed at import (unittest)": "unittest ended before it printed its summary",
     "the report is written at exit": "pytest's report has no failure, and its last line says '1 failed, 3 passed in",
     "unittest's output is printed, then os._exit(0)": "the process of the tests ended early",
-    "a new test replaces assertEqual (pytest)": "unittest.case.TestCase.assertEqual by tests/test_a.py",
     "skip is added to the red test (unittest)": (
         f"failed at the start, and no longer run: tests.test_money.MoneyTest.{RED}"
     ),
