@@ -187,15 +187,15 @@ def faults_after(bench: Bench, case: Case, code: int, mark: str) -> Iterator[str
             yield "after the next run other rows than a fresh build"
     except CraError as exc:
         yield str(exc)
-    if left_files := bench.left_behind():
-        yield f"left behind after the next run: {left_files}"
+    if forgotten := bench.left_behind():
+        yield f"left behind after the next run: {forgotten}"
 
 
 def killed_after(
     bench: Bench, arguments: tuple[str, ...], mark: str, after: float | None, *, group: bool
 ) -> int:
     """The exit code of a run that was killed after so many seconds, or had ended before."""
-    command = (str(Path(sys.executable).with_name("cra")), "index", *arguments)
+    command: tuple[str | Path, ...] = (Path(sys.executable).with_name("cra"), "index", *arguments)
     quiet = subprocess.DEVNULL
     env = inherited_environment(without="GIT_") | {MARK: mark}
     with subprocess.Popen(
