@@ -190,8 +190,8 @@ class ServerVersion(Struct, frozen=True, kw_only=True):
 class CollectedAnswer:
     """An answer in progress: what every dialect's `Receiver` has."""
 
-    unknown_model = frozenset({httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST})
-    """With what status the server may say that it lacks a model."""
+    missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
+    """The statuses by which a server may say that it lacks the model."""
 
     def __init__(self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
         """`known` returns the models that the server has."""
@@ -212,7 +212,7 @@ class CollectedAnswer:
 
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports instead of an answer, or within one (status 200)."""
-        known = self._known() if status in self.unknown_model else ()
+        known = self._known() if status in self.missing else ()
         error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
 

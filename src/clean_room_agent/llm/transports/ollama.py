@@ -94,8 +94,6 @@ class _Show(Forwarding, frozen=True, kw_only=True):
 class _Collected(CollectedAnswer):
     """An answer in progress."""
 
-    unknown_model = frozenset({httpx.codes.NOT_FOUND})
-
     def __init__(
         self,
         target: RequestTarget,
