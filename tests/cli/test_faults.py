@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.cli.faults import explain
-from clean_room_agent.cli.main import run
+from clean_room_agent.cli.main import explain_fault, run
 from clean_room_agent.errors import SYSTEM_FAULTS, system_fault
 
 
@@ -23,8 +22,8 @@ def test_a_fault_of_the_system_names_the_file_and_the_remedy(number: int) -> Non
     "error", [KeyError("x"), FileNotFoundError(errno.ENOENT, "not there", "/file"), ValueError()]
 )
 def test_what_no_environment_can_do_is_a_bug(error: Exception, tmp_path: Path) -> None:
-    assert explain(error, None) is None
-    assert explain(error, tmp_path) is None
+    assert explain_fault(error, None) is None
+    assert explain_fault(error, tmp_path) is None
 
 
 def test_a_current_folder_that_is_gone_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

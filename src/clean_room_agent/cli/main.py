@@ -1,11 +1,13 @@
 """The `cra` command: commands by name, imported when they are used, and the only handler of uncaught errors."""
 
+import contextlib
 import gc
 import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +15,14 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from clean_room_agent.cli.output import Display, fitted, visible
-from clean_room_agent.errors import CraError, remedy_for, system_fault
+from clean_room_agent.errors import (
+    CraError,
+    RecordError,
+    RepositoryError,
+    UsageError,
+    remedy_for,
+    system_fault,
+)
 from clean_room_agent.version import VERSION
 
 COMMANDS: dict[str, str] = {
@@ -185,11 +194,48 @@ def _explained(error: Exception, display: Display) -> CraError | None:
     if known is not None:
         return known
     try:
-        from clean_room_agent.cli.faults import explain
-
-        return explain(error, display.repo)
+        return explain_fault(error, display.repo)
     except Exception:  # noqa: BLE001 - looking for the cause met the same fault, or another; the error is reported as it is
         return None
+
+
+def explain_fault(error: Exception, repo: Path | None) -> CraError | None:
+    """The error as the user should see it; None if it is a bug. `repo`: the repository, or a folder in it."""
+    if isinstance(error, FileNotFoundError) and (gone := _missing_place()):
+        return gone
+    if isinstance(error, OverflowError) and "SQLite INTEGER" in str(error):
+        return UsageError("a number has more than 64 bits", hint="give a smaller one")
+    return None if repo is None else _damage(repo)
+
+
+def _missing_place() -> CraError | None:
+    """An error if the current folder, or every folder for temporary files, is gone."""
+    import tempfile
+
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return RepositoryError("the current folder no longer exists", hint="cd to one that does")
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as exc:
+        return UsageError(
+            f"there is no folder for temporary files: {exc.strerror}",
+            hint="let TMPDIR name one that can be written",
+        )
+    return None
+
+
+def _damage(repo: Path) -> CraError | None:
+    """An error that names the first of the repository's databases that is damaged."""
+    from clean_room_agent.app import wiring
+    from clean_room_agent.app.record_check import find_damage
+
+    with contextlib.suppress(CraError, OSError):
+        damage = find_damage(wiring.workspace_of(repo))
+        if damage is not None:
+            return RecordError(damage.text, hint=damage.remedy)
+    return None
 
 
 def _where_to_read(error: click.ClickException) -> str:

@@ -86,15 +86,11 @@ def update_ref(
     Raises:
         GitError: it named something else.
     """
-    _sync_once(repo, commit, synced)
-    write_ref(repo, ref, commit, expected or repo.zero)
-
-
-def _sync_once(repo: Repository, commit: str, synced: set[str] | None) -> None:
     if synced is None or commit not in synced:
         sync_commit(repo, commit)
     if synced is not None:
         synced.add(commit)
+    write_ref(repo, ref, commit, expected or repo.zero)
 
 
 def keep_commit(repo: Repository, ref: str, commit: str, synced: set[str] | None = None) -> str:
