@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
@@ -34,8 +35,10 @@ from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
 from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
 from clean_room_agent.paths import is_secret_name
-from clean_room_agent.sandbox.bubblewrap import find_bubblewrap, try_machine
 from clean_room_agent.version import VERSION
+
+if TYPE_CHECKING:  # only a run that has a sandbox pays for it
+    from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
@@ -192,6 +195,18 @@ def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSet
     )
 
 
+def _find_bubblewrap() -> "Bubblewrap | Obstacle":
+    from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
+
+    return find_bubblewrap()
+
+
+def _try_machine(bubblewrap: "Bubblewrap") -> "Obstacle | None":
+    from clean_room_agent.sandbox.bubblewrap import try_machine
+
+    return try_machine(bubblewrap)
+
+
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
     """The inputs for setting up a sandbox, as configured."""
     return SandboxInputs(
@@ -199,8 +214,8 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
         testing=settings.testing,
         worktree=settings.worktree,
         home=home_folder(),
-        find=find_bubblewrap,
-        try_machine=try_machine,
+        find=_find_bubblewrap,
+        try_machine=_try_machine,
     )
 
 
