@@ -31,8 +31,7 @@ Without --install, put one of these into the shell's start-up file:
   zsh    eval "$(cra completion zsh)"       after compinit
   fish   cra completion fish | source
 
-It completes commands, flags and their values; runs (with their tasks), the files of a run after --why, stages and adapters
-come from the repository's record.
+It completes commands, flags and their values, and the ids of runs (with their tasks) from the repository's record.
 """
 
 
