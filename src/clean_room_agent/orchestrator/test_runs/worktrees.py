@@ -40,7 +40,6 @@ from clean_room_agent.orchestrator.test_runs.ignored_folders import (
 )
 from clean_room_agent.orchestrator.test_runs.results import ChangingNames, TestRun
 from clean_room_agent.orchestrator.test_runs.test_commands import GUARD, test_environment
-from clean_room_agent.sandbox.limits import Limits
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
     from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
@@ -167,6 +166,7 @@ def _sandbox(
 ) -> "Sandbox":
     from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
     from clean_room_agent.sandbox.bubblewrap import MIB, Sandbox
+    from clean_room_agent.sandbox.limits import Limits
     from clean_room_agent.sandbox.policy import GitFolder, Policy
     from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
 
