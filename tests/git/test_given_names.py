@@ -35,7 +35,6 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
     "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
     "changes": lambda repo, name: list(changes.stream_changes(repo.git_dir, name)),
     "walk": lambda repo, name: list(log.walk(repo.top, name)),
-    "between": lambda repo, name: log.parents_between(repo.top, repo.head, name),
     "work tree": lambda repo, name: worktree.add_worktree(repo, name, repo.top.parent / "new", "t"),
     "checkout": lambda repo, name: ParentCheckout(repo.git_dir, repo.top.parent / "new").show(name),
 }

@@ -13,7 +13,6 @@ from clean_room_agent.git.log import (
     ask_log,
     graph_marks,
     lacks_contents,
-    parents_between,
     read_line_counts,
     read_log,
     walk,
@@ -131,12 +130,6 @@ def test_walks_give_what_a_commit_reaches_in_order(top: Path) -> None:
     head = git(top, "rev-parse", "HEAD")
     assert list(walk(top, head)) == git(top, "log", "--format=%H").split()
     assert next(walk(top, head)) == head
-    between = parents_between(top, head, git(top, "rev-parse", "HEAD^1"))
-    side = git(top, "rev-parse", "side")
-    assert between == {
-        head: tuple(git(top, "log", "-1", "--format=%P").split()),
-        side: (git(top, "rev-parse", "side^"),),
-    }
 
 
 def test_shallow_and_grafted_graphs_are_marked(top: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import git, require_hex, stream_git
+from clean_room_agent.git.command import require_hex, stream_git
 from clean_room_agent.git.repository import is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
@@ -96,17 +96,14 @@ class Answer(threading.Thread):
         return pieces
 
 
-def ask_log(
-    top: Path, *revisions: str, limit: int | None, partial: bool, skip: int = 0, walk: bool = True
-) -> Answer:
+def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool, walk: bool = True) -> Answer:
     """Ask for the commits that `revisions` reach, newest first: at most `limit` without merges or, for None, all with
     their parents. Without `walk`, only these commits themselves, in the order given. `partial`: contents may be
-    missing, so renames are found only by identical contents. `skip`: so many of the newest commits that are not merges
-    are left out.
+    missing, so renames are found only by identical contents.
     """
     bound: tuple[str, ...] = () if walk else ("--no-walk=unsorted",)
     if limit is not None:
-        bound += ("--no-merges", f"--max-count={limit}", f"--skip={skip}")
+        bound += ("--no-merges", f"--max-count={limit}")
     form = FORMAT.format(parents="%P" if limit is None else "")
     return Answer(
         *SMALL_CACHE,
@@ -196,29 +193,6 @@ def walk(top: Path, commit: str) -> Iterator[str]:
         *SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--", cwd=top, separator=b"\n"
     ):
         yield line.decode()
-
-
-def parents_between(top: Path, commit: str, known: str) -> dict[str, tuple[str, ...]]:
-    """The commits that `commit` reaches and `known` does not, merges included, with their parents.
-
-    Raises:
-        GitError: there is no such commit.
-    """
-    lines = (
-        git(
-            *SMALL_CACHE,
-            "rev-list",
-            "--parents",
-            "--end-of-options",
-            require_hex(commit),
-            f"^{require_hex(known)}",
-            "--",
-            cwd=top,
-        )
-        .decode()
-        .splitlines()
-    )
-    return {name: tuple(parents) for name, *parents in map(str.split, lines)}
 
 
 def graph_marks(top: Path, *, partial: bool) -> str:

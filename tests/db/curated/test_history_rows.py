@@ -68,8 +68,6 @@ def test_pairs_are_counted_up_and_down(past: sqlite3.Connection) -> None:
 
 def test_pairs_follow_commits_that_go(past: sqlite3.Connection) -> None:
     history_rows.delete_commits(past, [30])
-    history_rows.renew_newest(past, [(1, 2)], {"c30"}, max_files=5)
-    assert pairs(past) == [(1, 2, 2, "c20")]
     history_rows.renew_pairs(past, 2, max_files=5)
     assert pairs(past) == [(1, 2, 1, "c20")]
     history_rows.renew_pairs(past, 2, max_files=1)
@@ -83,7 +81,5 @@ def test_renames_keep_names_that_are_not_utf8(past: sqlite3.Connection) -> None:
 
 def test_terms_are_those_of_the_newest_commits(past: sqlite3.Connection) -> None:
     history_rows.put_terms(past, [(10, '{"one":1}'), (30, '{"three":1}')])
-    assert history_rows.list_unread_messages(past, 10, 2) == ((20, "Message 20"),)
-    assert history_rows.list_unread_messages(past, 10, 1) == ()
     history_rows.drop_terms(past, 20)
     assert [(one.id, one.file_ids) for one in history.list_said(past)] == [(30, [1, 2])]

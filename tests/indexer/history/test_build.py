@@ -51,6 +51,13 @@ def test_pairs_are_counted_with_their_newest_commit(index: HistoryIndex) -> None
     ]
 
 
+def test_commits_of_many_files_are_history_but_no_pairs(index: HistoryIndex) -> None:
+    index.config = IndexConfig(pair_bound=2)
+    index.refresh()
+    assert [row[:3] for row in index.rows()["pairs"]] == [("a.py", "b.py", 1)]
+    assert "Begin" in index.commits_of("c.py")
+
+
 def test_messages_are_kept_as_terms_unless_they_speak_of_many_files(index: HistoryIndex) -> None:
     many = commit(index.top, {f"many{number}": "x\n" for number in range(31)}, "Many")
     index.refresh()
@@ -114,7 +121,7 @@ def test_merges_among_new_commits_put_old_ones_in_their_place(index: HistoryInde
 def test_commits_that_went_are_taken_back(index: HistoryIndex) -> None:
     index.refresh()
     git(index.top, "reset", "-q", "--hard", "HEAD~1")
-    assert index.refresh() == 0
+    index.refresh()
     index.assert_as_fresh()
     commit(index.top, {"c.py": "z = 5\n"}, "Other third")
     index.refresh()
@@ -131,7 +138,7 @@ def test_a_rename_that_went_gives_both_pasts_back(index: HistoryIndex) -> None:
     index.refresh()
     assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator", "Third", "Delete", "Move"]
     git(index.top, "reset", "-q", "--hard", "HEAD~2")
-    assert index.refresh() == 0
+    index.refresh()
     index.assert_as_fresh()
     assert index.commits_of("a.py") == ["Begin", "Polish the frobnicator", "Third"]
     assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
@@ -157,6 +164,17 @@ def test_a_file_that_comes_back_has_its_past_again(index: HistoryIndex) -> None:
     assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
 
 
+def test_a_file_that_was_deleted_before_the_first_index_and_is_written_anew_has_its_past(
+    index: HistoryIndex,
+) -> None:
+    commit(index.top, {"b.py": None}, "Delete")
+    index.refresh()
+    write(index.top, {"b.py": "new = 1\n"})
+    index.refresh()
+    index.assert_as_fresh()
+    assert "Delete" in index.commits_of("b.py")
+
+
 @pytest.mark.parametrize("bound", [0, 1, 3])
 def test_the_oldest_commits_make_room(index: HistoryIndex, bound: int) -> None:
     index.config = IndexConfig(history=bound)
@@ -178,9 +196,16 @@ def test_the_oldest_come_back_when_newer_ones_go(index: HistoryIndex) -> None:
     index.refresh()
     assert index.commits_of("moved.py") == ["Move"]
     git(index.top, "reset", "-q", "--hard", "HEAD~1")
-    assert index.refresh() == 0
+    index.refresh()
     index.assert_as_fresh()
     assert index.commits_of("moved.py") == ["Third", "Move"]
+
+
+def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
+    for config in (IndexConfig(history=2), IndexConfig(), IndexConfig(pair_bound=1)):
+        index.config = config
+        index.refresh()
+        index.assert_as_fresh()
 
 
 def test_lines_are_counted_from_when_they_are_asked_for(
@@ -243,6 +268,15 @@ def test_a_partial_clone_has_a_history_without_lines(top: Path, tmp_path: Path) 
         index.assert_as_fresh()
 
 
+def test_replacements_of_commits_are_not_followed(index: HistoryIndex) -> None:
+    index.refresh()
+    git(index.top, "replace", "HEAD~1", "HEAD~2")
+    commit(index.top, {"b.py": "y = 7\n"}, "Fourth")
+    assert index.refresh() == 1
+    index.assert_as_fresh()
+    assert len(index.rows()["commits"]) == 4
+
+
 def test_odd_names_texts_and_dates_are_kept_as_they_can_be(index: HistoryIndex) -> None:
     index.refresh()
     name = 'new\nline "quoted" \u00e9'
@@ -266,3 +300,14 @@ def test_odd_names_texts_and_dates_are_kept_as_they_can_be(index: HistoryIndex) 
         "\ufffd",
         "9999-12-31T23:59:59+00:00",
     )
+
+
+def test_a_past_under_a_name_that_is_no_text_is_found_after_a_rename(index: HistoryIndex) -> None:
+    latin = "caf\udce9.py"
+    commit(index.top, {latin: TEXT.format(*"9" * 9)}, "Latin")
+    index.refresh()
+    git(index.top, "mv", latin, "cafe.py")
+    git(index.top, "commit", "-q", "-m", "Mend", date=FIRST_DATE + 999)
+    assert index.refresh() == 1
+    assert index.commits_of("cafe.py") == ["Latin", "Mend"]
+    index.assert_as_fresh()

@@ -1,8 +1,8 @@
 from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces, Step, find_moves
 
 
-def step(*, old: bool = True, new: bool = True, number: int | None = None, **renames: str) -> Step:
-    return Step(in_old=old, in_new=new, id=number, renames=list(renames.items()))
+def step(*, old: bool = True, number: int | None = None, **renames: str) -> Step:
+    return Step(in_old=old, id=number, renames=list(renames.items()))
 
 
 def test_renames_are_followed_backwards_to_the_files_of_today() -> None:
@@ -30,11 +30,6 @@ def test_a_rename_between_known_commits_moves_what_is_older() -> None:
     assert find_moves(steps) == [Move("a", "b", 0, 29)]
 
 
-def test_a_rename_that_is_no_more_leaves_two_pasts_that_cannot_be_told_apart() -> None:
-    steps = [step(new=False, a="b"), step(number=20)]
-    assert find_moves(steps) == [Move("b", None, 0, NO_BOUND)]
-
-
-def test_a_rename_that_is_made_again_moves_nothing() -> None:
-    steps = [step(new=False, a="b"), step(old=False, a="b"), step(number=20)]
-    assert find_moves(steps) == []
+def test_a_rename_before_a_known_one_leaves_two_pasts_that_cannot_be_told_apart() -> None:
+    steps = [step(number=30, x="a"), step(old=False, a="q"), step(number=20)]
+    assert find_moves(steps) == [Move("a", None, 0, 29)]

@@ -6,7 +6,7 @@ in `lost_paths`. Commits are identified by id; a larger id is newer.
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 INSERT_COMMIT = """
@@ -29,19 +29,9 @@ JOIN commits c ON c.id = mine.commit_id AND c.files_changed <= ?2
 JOIN file_commits theirs ON theirs.commit_id = mine.commit_id AND theirs.file_id <> mine.file_id
 WHERE mine.file_id = ?1 GROUP BY theirs.file_id ORDER BY theirs.file_id
 """
-NEWEST_OF_PAIR = """
-SELECT c.hash FROM file_commits a CROSS JOIN file_commits b ON b.commit_id = a.commit_id AND b.file_id = ?2
-CROSS JOIN commits c ON c.id = a.commit_id AND c.files_changed <= ?3
-WHERE a.file_id = ?1 ORDER BY a.commit_id DESC LIMIT 1
-"""
 TOUCHED = """
 SELECT c.id, c.files_changed, fc.file_id FROM commits c LEFT JOIN file_commits fc ON fc.commit_id = c.id
 WHERE c.id BETWEEN ? AND ? ORDER BY c.id, fc.file_id
-"""
-UNREAD = """
-SELECT c.id, c.message FROM commits c
-WHERE c.id >= ? AND c.files_changed <= ? AND NOT EXISTS (SELECT 1 FROM commit_terms t WHERE t.commit_id = c.id)
-ORDER BY c.id
 """
 ID_OF_HASH = "SELECT id FROM commits WHERE repo_id IN (SELECT id FROM repos) AND hash = ?"
 LIVING = "commit_id IN (SELECT id FROM commits)"
@@ -215,23 +205,6 @@ def remove_pairs(conn: sqlite3.Connection, pairs: Sequence[tuple[int, int, int]]
     )
 
 
-def renew_newest(
-    conn: sqlite3.Connection, pairs: Iterable[tuple[int, int]], gone: Collection[str], max_files: int
-) -> None:
-    """Find the newest commit again for pairs whose newest was one of the deleted `gone`."""
-    for first, second in pairs:
-        key = (first, second)
-        row = conn.execute(
-            "SELECT last_commit_hash FROM co_changes WHERE file_a_id = ? AND file_b_id = ?", key
-        ).fetchone()
-        if row is not None and row[0] in gone:
-            newest = conn.execute(NEWEST_OF_PAIR, (first, second, max_files)).fetchone()
-            conn.execute(
-                "UPDATE co_changes SET last_commit_hash = ?3 WHERE file_a_id = ?1 AND file_b_id = ?2",
-                (first, second, newest[0]),
-            )
-
-
 def renew_pairs(conn: sqlite3.Connection, file_id: int, max_files: int) -> None:
     """Recompute the file's pairs from its commits of at most `max_files` files."""
     conn.execute("DELETE FROM co_changes WHERE file_a_id = ?1 OR file_b_id = ?1", (file_id,))
@@ -248,13 +221,6 @@ def put_terms(conn: sqlite3.Connection, terms: Iterable[tuple[int, str]]) -> Non
 def drop_terms(conn: sqlite3.Connection, before: int) -> None:
     """Delete the terms of commits older than `before`."""
     conn.execute("DELETE FROM commit_terms WHERE commit_id < ?", (before,))
-
-
-def list_unread_messages(
-    conn: sqlite3.Connection, oldest: int, max_files: int
-) -> tuple[tuple[int, str], ...]:
-    """(id, message) of commits from `oldest` on that touched at most `max_files` files and have no terms yet."""
-    return tuple((row[0], row[1]) for row in conn.execute(UNREAD, (oldest, max_files)))
 
 
 def put_line_counts(conn: sqlite3.Connection, counts: Iterable[tuple[int, int, int]]) -> None:

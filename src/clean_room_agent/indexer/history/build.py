@@ -54,11 +54,6 @@ class _WantedHistory(Struct, frozen=True, kw_only=True):
             return None
         return ask_line_counts(self.top, *revisions, limit=self.state.bound)
 
-    def read_oldest(self, count: int) -> list[LogEntry]:
-        """Read the oldest `count` commits within the bound."""
-        head, skipped = self.state.head or "", self.state.bound - count
-        return read_log(ask_log(self.top, head, limit=count, partial=self.partial, skip=skipped).take())
-
     def read_commits(self, hashes: Sequence[str]) -> list[LogEntry]:
         """Read just these commits."""
         log = ask_log(self.top, *hashes, limit=None, partial=self.partial, walk=False)
@@ -173,7 +168,7 @@ class PendingHistory:
         if delta is not None:
             if not sync.follow(delta):
                 return None
-            sync.settle_terms(delta)
+            sync.settle_terms()
             if self._wanted.state.line_counts:
                 sync.settle_lines(self._counts)
             keep_state(conn, self._wanted.state)

@@ -1,12 +1,14 @@
-"""Compares two histories: commits added, commits removed, and their places in the order.
+"""Finds the commits that were added to a history, and their places in the order.
 
 `git log` walks the graph: it emits the newest commit (by date) of those it can reach, and then its parents can be
-reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But once both walks have
-passed every commit that they do not share, and those commits' parents, they continue identically. So both are
-followed up to that point:
+reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But once the walk has passed
+every added commit and those commits' parents, it goes on as that of the history before did. So both are followed up
+to that point:
 
-    old:  D C B A        new:  F D E C B A        added: F E, whose parents are D and C
-    old == (D, C), new == (F, D, E, C); from B on, both walks are the same
+    before:  C B A        now:  F D E C B A        added: F E D, of which E's parent is B and D's is C
+    now up to there: (F, D, E, C, B); from A on, both walks are the same
+
+Where commits are gone (amended, reset, on another branch), the history is read anew: it has a bound.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,54 +17,33 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.log import Answer, LogEntry, parents_between, read_log, walk
-
-MANY = 500
-"""If more commits than this are removed, reading the whole history again is as quick."""
+from clean_room_agent.git.log import Answer, LogEntry, read_log, walk
 
 
 class HistoryDelta(Struct, frozen=True, kw_only=True):
-    """How to get from one history to another; both orders stop where the walks become identical."""
+    """What was added to a history."""
 
     added: Mapping[str, LogEntry]
-    """The commits that come, merges included, by hash."""
-    gone: frozenset[str]
-    """The commits that go, merges included."""
-    new: tuple[str, ...]
-    """Newest first: the commits that come, and shared ones among them."""
-    old: tuple[str, ...]
-    """Newest first: the commits that go, and the same shared ones in the same order."""
+    """Merges included, by hash."""
+    order: tuple[str, ...]
+    """Newest first: the added commits, and known ones among them."""
 
 
 def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta | None:
-    """Compare `known` with `head`; None if it is better to read everything again.
+    """What `head` has and `known` has not; None if it is better to read everything again.
 
     `log`: the commits reachable from `head` but not from `known`, with their parents.
     """
     try:
         added = {entry.hash: entry for entry in read_log(log.take())}
         if is_line(added, head=head, known=known):
-            return HistoryDelta(added=added, gone=frozenset(), new=tuple(added), old=())
-        delta = _splice(top, head, known, added, {})
-        if delta is None:
-            lost = parents_between(top, known, head)
-            delta = _splice(top, head, known, added, lost) if 0 < len(lost) <= MANY else None
+            return HistoryDelta(added=added, order=tuple(added))
+        parents = {parent for entry in added.values() for parent in entry.parents.split()}
+        joints = {*parents, known} - added.keys()
+        order = splice(walk(top, head), walk(top, known), added=added.keys(), joints=joints)
     except GitError:
         return None  # `known` is gone: the history was rewritten and its rest thrown away
-    return delta
-
-
-def _splice(
-    top: Path, head: str, known: str, added: Mapping[str, LogEntry], lost: Mapping[str, tuple[str, ...]]
-) -> HistoryDelta | None:
-    """Compare the walks, given the removed commits (`lost`, with their parents)."""
-    parents = {parent for entry in added.values() for parent in entry.parents.split()}
-    parents.update(parent for names in lost.values() for parent in names)
-    joints = parents - added.keys() - lost.keys()
-    if not lost:
-        joints.add(known)  # reached from `head`, or else something goes
-    ways = splice(walk(top, head), walk(top, known), added=added.keys(), gone=lost.keys(), joints=joints)
-    return None if ways is None else HistoryDelta(added=added, gone=frozenset(lost), new=ways[0], old=ways[1])
+    return None if order is None else HistoryDelta(added=added, order=order)
 
 
 def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:
@@ -73,39 +54,23 @@ def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:
 
 
 def splice(
-    new: Iterator[str],
-    old: Iterator[str],
-    *,
-    added: Collection[str],
-    gone: Collection[str],
-    joints: Collection[str],
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Follow both walks until they become identical; None if they order the commits they share differently.
+    new: Iterator[str], old: Iterator[str], *, added: Collection[str], joints: Collection[str]
+) -> tuple[str, ...] | None:
+    """Follow the walk `new` until it goes on as `old`; None if they order the commits they share differently, or `old` has
+    some that `new` does not reach.
 
-    `joints`: the shared commits that are parents of added or removed ones.
+    `joints`: the shared commits that are parents of added ones.
     """
-    new_way: list[str] = []
-    old_way: list[str] = []
-    coming, going, open_joints = len(added), len(gone), set(joints)
-    while coming or going or open_joints:
-        shared, passed = _to_shared(new, added, new_way)
-        coming -= passed
-        shared_too, passed = _to_shared(old, gone, old_way)
-        going -= passed
-        if shared != shared_too:
+    way: list[str] = []
+    coming, open_joints = len(added), set(joints)
+    while coming or open_joints:
+        name = next(new, None)
+        if name is None:
             return None
-        if shared is None:
-            break
-        open_joints.discard(shared)
-    return None if coming or going or open_joints else (tuple(new_way), tuple(old_way))
-
-
-def _to_shared(walked: Iterator[str], own: Collection[str], way: list[str]) -> tuple[str | None, int]:
-    """Append commits to `way` up to the next one not in `own`; return it, and how many came before it."""
-    passed = 0
-    for name in walked:
         way.append(name)
-        if name not in own:
-            return name, passed
-        passed += 1
-    return None, passed
+        if name in added:
+            coming -= 1
+        elif name != next(old, None):
+            return None
+        open_joints.discard(name)
+    return tuple(way)

@@ -52,16 +52,15 @@ class Move(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One commit on the way back: whether the old and the new history contain it, and its id if both do."""
+    """One commit on the way back: whether the old history contains it, and its id if it does."""
 
     in_old: bool
-    in_new: bool
     id: int | None
     renames: Renames
 
 
 def find_moves(steps: Iterable[Step]) -> list[Move]:
-    """Find what must be attributed to other paths when renames are added or removed.
+    """Find what must be attributed to other paths when renames are added.
 
     `steps`: newest first; a commit that both histories share appears once.
     """
@@ -77,9 +76,8 @@ def find_moves(steps: Iterable[Step]) -> list[Move]:
         if last is not None:
             moves += _differences(then, now, last, newest)
             newest, last = last - 1, None
-        for wanted, led in ((step.in_old, then), (step.in_new, now)):
-            if wanted:
-                led.update([(old, led.get(new, new)) for old, new in step.renames])
+        for led in (then, now) if step.in_old else (now,):
+            led.update([(old, led.get(new, new)) for old, new in step.renames])
     return moves + _differences(then, now, 0, newest)
 
 

@@ -1,7 +1,7 @@
 """Updates the indexed history in place; the result is the same as reading it from scratch."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
@@ -14,13 +14,11 @@ from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces,
 from clean_room_agent.indexer.history.rows import (
     GAP,
     SEARCHED_COMMITS,
-    SEARCHED_FILES,
     Counts,
     Scope,
     Touches,
     insert_commits,
     insert_terms,
-    terms_text,
 )
 
 MANY = 2000
@@ -32,9 +30,6 @@ class HistoryReader(Protocol):
 
     def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
         """Read just these commits."""
-
-    def read_oldest(self, count: int) -> Sequence[LogEntry]:
-        """The `count` oldest commits within the bound, newest first; fewer if there are no more."""
 
     def count_lines(self, hashes: Sequence[str]) -> Counts:
         """(added, deleted) lines by commit; a commit that cannot be counted is missing."""
@@ -48,8 +43,6 @@ class HistorySync:
         self._scope = scope
         self._reader = reader
         self._renewed: set[int] = set()
-        """Files whose co-change counts must be computed again, as they cannot be adjusted by adding and subtracting."""
-        self._orphans: tuple[list[tuple[int, int]], frozenset[str]] = ([], frozenset())
 
     def find_lost(self) -> None:
         """Attribute commits of paths without a file to files that now have these paths."""
@@ -67,11 +60,9 @@ class HistorySync:
         Returns False if the stored rows do not suffice; the history must then be read from scratch.
         """
         full = count_commits(self._conn) >= self._scope.bound
-        gone = history_rows.list_ids(self._conn, delta.gone)
-        shared = history_rows.list_ids(self._conn, [name for name in delta.old if name not in delta.gone])
-        renames = _renames(self._conn, delta, shared, gone)
-        self._remove(gone)
-        unclear = self._move(find_moves(_steps(delta, shared, gone, renames)))
+        shared = history_rows.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
+        renames = history_rows.list_renames(self._conn, min(shared.values())) if shared else {}
+        unclear = self._move(find_moves(_steps(delta, shared, renames)))
         if len(unclear) > MANY:
             return False
         numbers = self._numbers(delta, shared, full=full)
@@ -80,8 +71,6 @@ class HistorySync:
         self._add(delta, numbers, shared, renames)
         self._place_again(unclear)
         surplus = count_commits(self._conn) - self._scope.bound
-        if surplus < 0 and full:
-            return self._reach_back(self._reader.read_oldest(-surplus))
         if surplus > 0:
             self._forget(surplus)
         return True
@@ -91,13 +80,10 @@ class HistorySync:
         for file_id in sorted(self._renewed):
             history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
 
-    def settle_terms(self, delta: HistoryDelta) -> None:
+    def settle_terms(self) -> None:
         """Keep search terms for the newest commits only."""
         oldest = history_rows.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
         history_rows.drop_terms(self._conn, oldest)
-        if delta.gone:
-            unread = history_rows.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
-            history_rows.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
 
     def settle_lines(self, counts: Counts) -> None:
         """Count the lines of all commits; `counts` holds those already known."""
@@ -108,22 +94,6 @@ class HistorySync:
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
         )
-
-    def _remove(self, gone: Mapping[str, int]) -> None:
-        """Delete commits and subtract them from the co-change counts, which may still name them as newest."""
-        pairs: Counter[tuple[int, int]] = Counter()
-        for number in sorted(gone.values()):
-            for touched in history_rows.list_touched(self._conn, number, number):
-                if touched.files_changed <= self._scope.pair_bound:
-                    pairs.update(combinations(touched.file_ids, 2))
-        self._take_pairs(pairs)
-        history_rows.delete_commits(self._conn, gone.values())
-        if gone:
-            history_rows.drop_dead_lost(self._conn)
-        self._orphans = (sorted(pairs), frozenset(gone))
-
-    def _take_pairs(self, pairs: Counter[tuple[int, int]]) -> None:
-        history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
 
     def _move(self, moves: Sequence[Move]) -> set[int]:
         """Attribute commits to other paths; return the commits for which git must be asked again."""
@@ -174,7 +144,7 @@ class HistorySync:
         numbers: dict[str, int] = {}
         newer: int | None = None
         run: list[str] = []
-        for name in delta.new:
+        for name in delta.order:
             entry = delta.added.get(name)
             if entry is not None and not entry.is_merge:
                 run.append(name)
@@ -196,10 +166,9 @@ class HistorySync:
         shared: Mapping[str, int],
         renames: Mapping[int, Renames],
     ) -> None:
-        history_rows.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
         places = PastPlaces(self._scope.ids)
         touches = Touches(places)
-        for name in delta.new:
+        for name in delta.order:
             if name in numbers:
                 touches.add(numbers[name], delta.added[name])
             elif name in shared:
@@ -216,21 +185,6 @@ class HistorySync:
         history_rows.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
 
-    def _reach_back(self, oldest: Sequence[LogEntry]) -> bool:
-        """Add commits older than the known ones; False if no ids are left for them."""
-        numbers: dict[str, int] = {}
-        newer = next(iter(history_rows.oldest_ids(self._conn, 1)), None)
-        if not _spread([entry.hash for entry in oldest], 0, newer, numbers):
-            return False
-        places = PastPlaces(self._scope.ids)
-        for _, renames in sorted(history_rows.list_renames(self._conn, 0).items(), reverse=True):
-            places.follow(renames)
-        touches = Touches(places)
-        for entry in oldest:
-            touches.add(numbers[entry.hash], entry)
-        self._store(touches, [(numbers[entry.hash], entry) for entry in oldest])
-        return True
-
     def _forget(self, surplus: int) -> None:
         """Delete the oldest commits."""
         leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
@@ -238,7 +192,7 @@ class HistorySync:
         for touched in leaving:
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
-        self._take_pairs(pairs)
+        history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
         history_rows.delete_commits(self._conn, [touched.id for touched in leaving])
         history_rows.drop_dead_lost(self._conn)
 
@@ -251,44 +205,11 @@ def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str
     return step > 0
 
 
-def _renames(
-    conn: Connection, delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int]
-) -> dict[int, Renames]:
-    """The renames of shared and removed commits, by commit id."""
-    known = (*shared.values(), *gone.values())
-    return dict(history_rows.list_renames(conn, min(known))) if known and delta.old else {}
-
-
-def _steps(
-    delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int], renames: Mapping[int, Renames]
-) -> list[Step]:
-    """Merge both orders: before each shared commit, first the removed ones, then the added ones."""
-    steps: list[Step] = []
-    old = iter(delta.old)
-
-    def leave() -> None:
-        for name in old:
-            if name not in delta.gone:
-                return
-            steps.append(Step(in_old=True, in_new=False, id=None, renames=renames.get(gone.get(name, 0), ())))
-
-    pending: list[Step] = []
-    for name in delta.new:
-        entry = delta.added.get(name)
+def _steps(delta: HistoryDelta, shared: Mapping[str, int], renames: Mapping[int, Renames]) -> Iterator[Step]:
+    """The added commits, and known ones among them, newest first."""
+    for name in delta.order:
+        entry, number = delta.added.get(name), shared.get(name)
         if entry is not None:
-            pending.append(Step(in_old=False, in_new=True, id=None, renames=entry.renames))
-            continue
-        leave()
-        number = shared.get(name)
-        steps += pending
-        pending = []
-        steps.append(
-            Step(
-                in_old=True,
-                in_new=True,
-                id=number,
-                renames=() if number is None else renames.get(number, ()),
-            )
-        )
-    leave()
-    return steps + pending
+            yield Step(in_old=False, id=None, renames=entry.renames)
+        else:
+            yield Step(in_old=True, id=number, renames=() if number is None else renames.get(number, ()))
