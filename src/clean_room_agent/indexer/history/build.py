@@ -72,13 +72,7 @@ class PendingHistory:
     """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
 
     def __init__(
-        self,
-        wanted: _WantedHistory,
-        *,
-        known: str | None,
-        log: Answer | None,
-        counts: Answer | None,
-        blank: bool,
+        self, wanted: _WantedHistory, *, known: str | None, log: Answer | None, counts: Answer | None, blank: bool
     ) -> None:
         self._wanted = wanted
         self._known = known
@@ -134,8 +128,8 @@ class PendingHistory:
             self._has_commits = True
 
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> int:
-        """Bring the stored history up to date, and return how many commits were read; the result is the same as if it were
-        read from scratch.
+        """Bring the stored history up to date; the result is the same as if it were read from scratch. Return how many
+        commits were read.
 
         Args:
             conn: open, in a transaction; `files` holds exactly the ids in `ids`.
@@ -147,9 +141,9 @@ class PendingHistory:
         state = self._wanted.state
         scope = Scope(repo_id=repo_id, ids=ids, bound=state.bound, pair_bound=state.pair_bound)
         if self._entries is None:
-            added = self._go_on(conn, scope)
-            if added is not None:
-                return added
+            commits = self._go_on(conn, scope)
+            if commits is not None:
+                return commits
             self._read_all()
         entries = self._entries or []
         if not self._has_commits:
@@ -159,7 +153,6 @@ class PendingHistory:
         return len(entries)
 
     def _go_on(self, conn: Connection, scope: "Scope") -> int | None:
-        """How many commits were added; None where the stored rows do not suffice."""
         from clean_room_agent.indexer.history.sync import HistorySync  # noqa: PLC0415 - see the first lines
 
         sync = HistorySync(conn, scope, self._wanted)
@@ -173,7 +166,7 @@ class PendingHistory:
                 sync.settle_lines(self._counts)
             keep_state(conn, self._wanted.state)
         sync.settle_pairs()
-        return len(delta.added) if delta else 0
+        return 0 if delta is None else len(delta.added)
 
     def _read_all(self) -> None:
         if self._line_answer is not None:

@@ -25,7 +25,7 @@ MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
 
 
-class HistoryReader(Protocol):
+class Reader(Protocol):
     """The questions that an update asks git."""
 
     def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
@@ -36,9 +36,13 @@ class HistoryReader(Protocol):
 
 
 class HistorySync:
-    """One update of the stored history."""
+    """One update of the stored history.
 
-    def __init__(self, conn: Connection, scope: Scope, reader: HistoryReader) -> None:
+    `_renewed` collects the files whose co-change counts must be computed again, because they cannot be adjusted by adding
+    and subtracting.
+    """
+
+    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
         self._conn = conn
         self._scope = scope
         self._reader = reader
