@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tree_sitter import Node, Tree
 
-from clean_room_agent.languages.interface import FileNames
 from clean_room_agent.languages.nodes import NONE, Nodes
-from clean_room_agent.languages.outline import Outliner
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
+    from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import Parsed
 
 WORD = re.compile(r"[^./?#!\s]+")
@@ -100,7 +100,7 @@ class Language(Protocol):
 
     def read_names(
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
-    ) -> FileNames:
+    ) -> "FileNames":
         """The file's interface for other files, and the names that it uses."""
         ...
 
@@ -120,8 +120,10 @@ class Language(Protocol):
         """Whether the content of the file, not just its existence, affects how imports resolve."""
         return False
 
-    def outliner(self) -> Outliner:
+    def outliner(self) -> "Outliner":
         """What reads the outlines of test files."""
+        from clean_room_agent.languages.outline import Outliner
+
         return Outliner(self.nodes)
 
     def owner(self, definition: Node) -> str:

@@ -9,12 +9,12 @@ from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.ecmascript.nodes import NODES
-from clean_room_agent.languages.interface import FileNames
-from clean_room_agent.languages.outline import Outliner
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
+    from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import Parsed
 
 
@@ -53,7 +53,7 @@ class EcmaScript(Language):
 
     def read_names(
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
-    ) -> FileNames:
+    ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.ecmascript import reading
 
@@ -83,9 +83,9 @@ class EcmaScript(Language):
 
         return is_configuration(path)
 
-    def outliner(self) -> Outliner:
+    def outliner(self) -> "Outliner":
         """What reads the outlines of test files."""
-        from clean_room_agent.languages.ecmascript.outline import ScriptOutliner
+        from clean_room_agent.languages.ecmascript.suites import ScriptOutliner
 
         return ScriptOutliner(NODES)
 

@@ -1,20 +1,18 @@
 """Go. What reads files is imported when one is read."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import tree_sitter_go
-from tree_sitter import Language as Grammar
-from tree_sitter import Node, Query, QueryCursor
+from tree_sitter import Node
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.go.nodes import NODES
-from clean_room_agent.languages.interface import FileNames
-from clean_room_agent.languages.outline import MAX_DEPTH, Outliner, text_of
 
 if TYPE_CHECKING:
+    from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import Parsed
 
 
@@ -50,7 +48,7 @@ class Go(Language):
 
     def read_names(
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
-    ) -> FileNames:
+    ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.go import uses
 
@@ -76,22 +74,8 @@ class Go(Language):
 
         return receiver_of(definition)
 
-    def outliner(self) -> Outliner:
+    def outliner(self) -> "Outliner":
         """What reads the outlines of test files."""
+        from clean_room_agent.languages.go.outline import GoOutliner
+
         return GoOutliner(NODES)
-
-
-class GoOutliner(Outliner):
-    """A test is a function, and uses what it names."""
-
-    def names(self, root: Node, source: bytes) -> Iterator[tuple[int, str]]:
-        """Names of values and types; a field only counts by what it is a field of."""
-        cursor = QueryCursor(_names())
-        cursor.set_max_start_depth(MAX_DEPTH)
-        for node in cursor.captures(root).get("name", ()):
-            yield node.start_point[0] + 1, text_of(node, source)
-
-
-@cache
-def _names() -> Query:
-    return Query(Grammar(tree_sitter_go.language()), "[(identifier) (type_identifier)] @name")

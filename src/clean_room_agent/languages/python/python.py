@@ -7,13 +7,13 @@ import tree_sitter_python
 from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
-from clean_room_agent.languages.interface import FileNames
-from clean_room_agent.languages.outline import Outliner
 from clean_room_agent.languages.python.nodes import NODES
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
+    from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
+    from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import Parsed
 
 
@@ -44,7 +44,7 @@ class Python(Language):
 
     def read_names(
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
-    ) -> FileNames:
+    ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.python import reading
 
@@ -68,9 +68,9 @@ class Python(Language):
 
         return PythonModules(paths)
 
-    def outliner(self) -> Outliner:
+    def outliner(self) -> "Outliner":
         """What reads the outlines of test files."""
-        from clean_room_agent.languages.python.outline import PythonOutliner
+        from clean_room_agent.languages.python.fixtures import PythonOutliner
 
         return PythonOutliner(NODES)
 
