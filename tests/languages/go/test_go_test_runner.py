@@ -89,6 +89,24 @@ def test_a_log_tells_what_was_compared_and_where(tmp_path: Path) -> None:
     assert said in f"{got.shown}\n"
 
 
+@pytest.mark.parametrize(
+    ("said", "expected", "actual"),
+    [
+        ("Split(7, 2) = 3, want 4", "4", "3"),
+        ("got [1 2]; want [2 1]", "[2 1]", "[1 2]"),
+        ('expected methods "GET" but got: ""', 'methods "GET"', '""'),
+        ("Expected 6 calls, but got only 0", "6 calls", "0"),
+        ("want 3, got", "3", "''"),
+        ("Not equal:\n        expected: 1\n        actual  : 2", "1", "2"),
+        ("no such thing", "", ""),
+    ],
+)
+def test_values_are_read_from_the_usual_words(said: str, expected: str, actual: str, tmp_path: Path) -> None:
+    lines = [*ran("TestSplit", "fail", f"    money_test.go:7: {said}\n"), event("fail")]
+    found = failure(read(tmp_path, lines))
+    assert (found.expected, found.actual) == (expected, actual)
+
+
 def test_a_panic_tells_its_frames_and_tests_that_did_not_run_are_missing(tmp_path: Path) -> None:
     got = read(tmp_path, [*ran("TestSplit", "fail", PANIC), event("fail")])
     assert got.report.outcomes == {f"{T}TestSplit": "failed"}

@@ -36,11 +36,14 @@ SAID = re.compile(r" *(?P<path>[^\s:/]+\.go):(?P<line>\d{1,9}): (?P<words>.*)")
 STACK = re.compile(r"\t(?P<path>\S+\.go):(?P<line>\d{1,9})(?: \+0x[0-9a-f]+)?")
 COMPILER = re.compile(r"(?:vet: )?(?P<path>[^\s:]+\.go):(?P<line>\d{1,9})(?::\d+)?: (?P<words>.*)")
 CALLED = re.compile(r".*\.(?P<function>\w+)\(.*\)")
-GOT_WANT = re.compile(
-    r"(?:.*\bgot\b|.* =|.* returned)[:=]?\s+(?P<actual>.+?)[,;]\s*(?:but )?(?:want(?:ed|s)?|expected)[:=]?\s+(?P<expected>.+)",
-    re.DOTALL,
+COMPARED = tuple(
+    re.compile(pattern, re.DOTALL | re.IGNORECASE)
+    for pattern in (
+        r"(?:.*\bgot\b|.* =|.* returned)[:=]?\s+(?P<actual>.+?)[,;]\s*(?:but )?(?:want(?:ed|s)?|expected)[:=]?\s+(?P<expected>.+)",
+        r".*?\b(?:want(?:ed|s)?|expected)[:=]?\s+(?P<expected>.+?)[,;]?\s+(?:but )?got(?: only)?[:=]?(?:\s+(?P<actual>.*)|)",
+    )
 )
-"""The usual words of a comparison: `Split(4) = 1, want 2`, `got 1; want 2`."""
+"""The usual words of a comparison: `Split(4) = 1, want 2`, `got 1; want 2`, `expected 2 but got 1`."""
 
 
 class _Event(Struct, frozen=True, rename="pascal"):
@@ -228,8 +231,8 @@ def _failure(path: str, test: str, output: str) -> Failure:
             words.append(line.strip())
         function = called["function"] if called else ""
     message = "\n".join(words).strip("\n")
-    compared = GOT_WANT.fullmatch(message)
-    expected, actual = (compared["expected"], compared["actual"]) if compared else values_in(message)
+    compared = next(filter(None, (pattern.fullmatch(message) for pattern in COMPARED)), None)
+    expected, actual = (compared["expected"], compared["actual"] or "''") if compared else values_in(message)
     return Failure(
         name=f"{path}::{test}", detail="\n".join(lines), message=message, path=path, frames=tuple(frames),
         line=next((frame.line for frame in frames if frame.path == path), 0), expected=expected, actual=actual,
