@@ -1,4 +1,4 @@
-from clean_room_agent.indexer.history.renames import NO_BOUND, Move, Places, Step, find_moves
+from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces, Step, find_moves
 
 
 def step(*, old: bool = True, number: int | None = None, **renames: str) -> Step:
@@ -6,7 +6,7 @@ def step(*, old: bool = True, number: int | None = None, **renames: str) -> Step
 
 
 def test_renames_are_followed_backwards_to_the_files_of_today() -> None:
-    places = Places({"c": 1, "a": 2})
+    places = PastPlaces({"c": 1, "a": 2})
     assert places["b"] == -1
     places.follow([("b", "c")])
     places.follow([("a", "b")])
@@ -15,7 +15,7 @@ def test_renames_are_followed_backwards_to_the_files_of_today() -> None:
 
 
 def test_names_exchanged_in_one_commit_are_exchanged_before_it() -> None:
-    places = Places({"a": 1, "b": 2})
+    places = PastPlaces({"a": 1, "b": 2})
     places.follow([("a", "b"), ("b", "a")])
     assert (places["a"], places["b"]) == (2, 1)
 

@@ -167,4 +167,4 @@ def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytes
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with OpenAiServer(["hi"]) as server:
-        assert connect(models_config(server.base_url, provider="openai")).send(request()).text == "hi"
+        assert connect(models_config(server.base_url, provider="openai")).send(chat_request()).text == "hi"

@@ -72,7 +72,13 @@ class PendingHistory:
     """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
 
     def __init__(
-        self, wanted: _WantedHistory, *, known: str | None, log: Answer | None, counts: Answer | None, blank: bool
+        self,
+        wanted: _WantedHistory,
+        *,
+        known: str | None,
+        log: Answer | None,
+        counts: Answer | None,
+        blank: bool,
     ) -> None:
         self._wanted = wanted
         self._known = known

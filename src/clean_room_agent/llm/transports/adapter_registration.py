@@ -21,7 +21,7 @@ from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable,
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client
-from clean_room_agent.llm.transports.http import HttpServer, ServerVersion
+from clean_room_agent.llm.transports.http import HttpServer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, RequestTarget
 from clean_room_agent.safe_open import open_named
 

@@ -193,7 +193,9 @@ class CollectedAnswer:
     missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
     """The statuses by which a server may say that it lacks the model."""
 
-    def __init__(self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest) -> None:
+    def __init__(
+        self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest
+    ) -> None:
         """`known` returns the models that the server has."""
         self._target = target
         self._known = known
