@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -94,7 +93,13 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         return done
 
     def _run(
-        self, command: tuple[str, ...] | str, *, env: Mapping[str, str], **given: Any
+        self,
+        command: tuple[str, ...] | str,
+        *,
+        env: Mapping[str, str],
+        timeout: float | None,
+        bound: int = proc.DEFAULT_BOUND,
+        input: bytes = b"",  # noqa: A002 - as proc.run names it
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
@@ -119,13 +124,15 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 (*outer, *inner),
                 cwd=self.policy.tree,
                 env=around,
+                timeout=timeout,
+                input=input,
                 check=False,
+                bound=bound,
                 rlimits=proc.Rlimits(self.limits.file_size, self.limits.processes)
                 if self.limits != NO_LIMITS
                 else None,
                 watch=LimitWatch(self.limits),
                 keep=files,
-                **given,
                 contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that
             )
             told = _status(status)
