@@ -41,6 +41,7 @@ def scripts(tmp_path: Path) -> Project:
 def test_statements_become_tests_in_the_style_of_their_file(scripts: Project) -> None:
     checks = (
         "parts(10, 3) === [4, 3, 3]",
+        "later(1) === 3",
         "const [first] = parts(10, 3); if (first !== 4) throw new RangeError('lost')",
         "const more = await later(1)\nassert(more === 3)",
     )
@@ -51,6 +52,7 @@ def test_statements_become_tests_in_the_style_of_their_file(scripts: Project) ->
     assert written.startswith(f"{imports}\nconst assert = require('node:assert/strict');\n\n{tests}")
     for line in (
         "  assert.deepStrictEqual(parts(10, 3), [4, 3, 3]);",
+        "  assert.strictEqual(await later(1), 3);",
         "  const [first] = parts(10, 3); if (first !== 4) throw new RangeError('lost')",
         "  const more = await later(1)\n  assert(more === 3)",
     ):
