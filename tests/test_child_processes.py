@@ -110,6 +110,7 @@ def test_a_long_stream_is_held_in_little_memory() -> None:
     assert capture.cut() == 500_000 - 100
 
 
+@given(chunks=CHUNKS)
 def test_pieces_are_those_of_the_whole_stream(chunks: list[bytes]) -> None:
     pieces, whole, taken = Pieces(b"\0"), b"".join(chunks), []
     for chunk in chunks:

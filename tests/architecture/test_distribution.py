@@ -53,7 +53,6 @@ def test_the_wheel_has_every_file_of_the_package(built: Path) -> None:
         ".j2",
         ".toml",
         ".jsonl",
-        ".json",
         ".css",
         ".cjs",
         ".zsh",

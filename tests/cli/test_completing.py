@@ -192,7 +192,7 @@ def test_only_words_that_mean_themselves_in_any_quote_are_offered(till: Project,
         ("fish", ("show", "0")),
     ):
         words = [word.partition("\t")[0] for word in ask(till, shell, *line)]
-        assert words == ["words", "00000000"], shell
+        assert [word for word in words if word != solved[:8]] == ["words", "00000000"], shell
 
 
 def test_completion_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,15 +225,18 @@ class Hard(Struct, kw_only=True):
 
 @pytest.fixture(scope="module", params=COMMANDS, ids=IDS)
 def hard(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Hard:
-    command = f"{request.param} test_hard"
+    is_pytest = request.param == PYTEST
+    command = request.param if is_pytest else f"{request.param} test_hard"
     folder = tmp_path_factory.mktemp("hard")
     files = {"hard.py": HARD, "test_hard.py": TESTS}
     runner = runner_in(folder, files, command, SERVICE_API_KEY="plain-words-secret")
     titles = [line.split("def ")[1].split("(")[0] for line in TESTS.split("\n") if "def test_" in line]
-    head = "test_hard.Hard."
+    head = "test_hard.py::Hard::" if is_pytest else "test_hard.Hard."
     red, green = [f"{head}{title}" for title in titles if title != "test_green"], [f"{head}test_green"]
     began = time.monotonic()
-    trace = trace_goals(runner, red, green, run_of(command, red, green, "unittest"))
+    trace = trace_goals(
+        runner, red, green, run_of(command, red, green, "pytest" if is_pytest else "unittest")
+    )
     records, problem = read_records(runner.report)
     assert not problem
     kept: dict[str, Record] = {}
