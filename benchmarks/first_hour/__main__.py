@@ -218,6 +218,7 @@ VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d UTC)?"), "DATE"),
     (re.compile(r"\b[\d.,]+ ?(s|ms|min|seconds|minutes|hours?|tokens|KB|kB|MB|GB)\b"), "N"),
     (re.compile(r"(?<=  )[\d,.]+ +[\d,.]+ +[\d.]+(?=  )"), "CALLS TOKENS S"),
+    (re.compile(r"\bcall \d+"), "call N"),  # numbered as they end, and several are in progress
     (re.compile(r"\s+"), " "),  # a longer figure beside it wraps a line elsewhere
 )
 
