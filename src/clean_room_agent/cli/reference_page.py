@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 
 from clean_room_agent.app.config_values import ConfiguredValue, default_values
+from clean_room_agent.cli.examples import epilog_of
 from clean_room_agent.cli.main import COMMANDS, cra
 
 HEAD = """\
@@ -27,14 +28,15 @@ def page() -> str:
 
 
 def _command(command: click.Command | None, name: str, parent: click.Context) -> Iterator[str]:
-    """The help of a command, then of those below it."""
+    """The help of a command with its examples, then of those below it."""
     assert command is not None
-    context = click.Context(command, info_name=name, parent=parent, **cra.context_settings)
+    command.epilog = epilog_of(name)
+    context = click.Context(command, info_name=name.rpartition(" ")[2], parent=parent, **cra.context_settings)
     context.terminal_width, context.max_content_width = 100, 100
     yield f"### {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
-            yield from _command(command.get_command(context, inner), inner, context)
+            yield from _command(command.get_command(context, inner), f"{name} {inner}", context)
 
 
 def _configuration() -> Iterator[str]:
