@@ -16,8 +16,6 @@ SEEN_FILE = "goal-values.json"
 MAX_NAME = 60
 WRAPPERS = frozenset({"list", "tuple", "sorted", "dict", "set", "str", "repr", "len", "next", "sum"})
 """Calls that are not what a test is about."""
-MAX_VALUE_LENGTH = 88
-MOCKED = re.compile(r"\bunittest\b|\bTestCase\b")
 
 LOOKING = """\
     import json, os, itertools

@@ -12,13 +12,11 @@ Nothing is concluded here: which of the values a call really gives is found out 
 """
 
 import re
-from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct, field
 
 from clean_room_agent.execute.goals.expressions import (
-    ERROR_NAME,
     IDENTIFIER,
     Expressions,
     call_spans,
@@ -460,8 +458,3 @@ class _Reader:
         self._held, self._cued, self._part = False, False, ""
         self._elsewhere = self._for_long
         self._gap, self._after = [], []
-
-
-def error_names(values: Iterable[StatedValue]) -> tuple[str, ...]:
-    """The names of exceptions among the values."""
-    return tuple(value.text for value in values if value.kind == "error" and ERROR_NAME.fullmatch(value.text))
