@@ -14,8 +14,8 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.execute.plan import Planned, adjust
-from clean_room_agent.execute.plan_drafts import AdjustmentAsked, PlanLimits, StepOutcome
+from clean_room_agent.execute.plan import adjust
+from clean_room_agent.execute.plan_drafts import AdjustmentAsked, PlanDraft, PlanLimits, StepOutcome
 from clean_room_agent.llm.transport import ChatRequest
 
 FAILURE = FailureSignal(category="test_failure", message="assert 99 == 100", source="test_split")
@@ -66,7 +66,7 @@ def adjusted(
     *remaining: PlanStep,
     failures: Sequence[FailureSignal] = (FAILURE,),
     **limits: Any,
-) -> Planned[PlanAdjustment]:
+) -> PlanDraft[PlanAdjustment]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 5, "max_lines": 200} | limits
     failed = StepOutcome(step=step("s1"), succeeded=False, detail="tests failed", failures=tuple(failures))
     asked = AdjustmentAsked(
@@ -82,7 +82,7 @@ def adjusted(
     return adjust(models, None, asked, pass_id="t:adjust:p1:after_s1", route="decomposed")
 
 
-def ids(planned: Planned[PlanAdjustment]) -> list[str]:
+def ids(planned: PlanDraft[PlanAdjustment]) -> list[str]:
     assert planned.value is not None, planned.faults
     return [one.id for one in planned.value.revised_steps]
 

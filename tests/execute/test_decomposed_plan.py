@@ -14,8 +14,8 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, PlanVerdict
 from clean_room_agent.execute.code_relations import PlanPiece
 from clean_room_agent.execute.decomposed_plan import grouped, needs_of
-from clean_room_agent.execute.plan import Planned, make_meta_plan
-from clean_room_agent.execute.plan_drafts import PlanLimits
+from clean_room_agent.execute.plan import make_meta_plan
+from clean_room_agent.execute.plan_drafts import PlanDraft, PlanLimits
 from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.llm.transport import ChatRequest
 
@@ -51,7 +51,7 @@ def answering(listed: str, verdicts: Mapping[str, str]) -> ScriptedTransport:
 
 def planned(
     transport: ScriptedTransport, shown: ContextPackage = CONTEXT, **limits: Any
-) -> Planned[MetaPlan]:
+) -> PlanDraft[MetaPlan]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
     return make_meta_plan(
         model_client(transport, MemorySink(), window=8192),
@@ -63,12 +63,12 @@ def planned(
     )
 
 
-def parts_of(plan: Planned[MetaPlan]) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+def parts_of(plan: PlanDraft[MetaPlan]) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     assert plan.value is not None, plan.faults
     return [(part.id, part.affected_files, part.depends_on) for part in plan.value.parts]
 
 
-def verdicts_of(plan: Planned[MetaPlan]) -> list[tuple[str, str, bool, str]]:
+def verdicts_of(plan: PlanDraft[MetaPlan]) -> list[tuple[str, str, bool, str]]:
     return [(one.question, one.item, one.yes, one.reason) for one in plan.verdicts]
 
 

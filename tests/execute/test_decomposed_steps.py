@@ -8,8 +8,8 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.execute.plan import Planned, make_part_plan
-from clean_room_agent.execute.plan_drafts import PartAsked, PlanLimits
+from clean_room_agent.execute.plan import make_part_plan
+from clean_room_agent.execute.plan_drafts import PartAsked, PlanDraft, PlanLimits
 from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n\n\ndef total(shares):\n    return sum(shares)\n"
@@ -40,7 +40,7 @@ BOTH = targets(target("till/receipt.py", "receipt"), target("till/money.py", "to
 
 def planned(
     transport: ScriptedTransport, part: Part = PART, *, same_context: bool = False, **limits: Any
-) -> Planned[PartPlan]:
+) -> PlanDraft[PartPlan]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
     asked = PartAsked(
         part=part,
@@ -62,7 +62,7 @@ def answering(chosen: str, designed: str = "", verdict: str = "no") -> ScriptedT
     return ScriptedTransport(script)
 
 
-def steps_of(plan: Planned[PartPlan]) -> list[tuple[str, list[str], tuple[str, ...], tuple[str, ...]]]:
+def steps_of(plan: PlanDraft[PartPlan]) -> list[tuple[str, list[str], tuple[str, ...], tuple[str, ...]]]:
     assert plan.value is not None, plan.faults
     return [
         (

@@ -10,8 +10,14 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.plan import Planned, adjust, make_meta_plan, make_part_plan
-from clean_room_agent.execute.plan_drafts import AdjustmentAsked, PartAsked, PlanLimits, StepOutcome
+from clean_room_agent.execute.plan import adjust, make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan_drafts import (
+    AdjustmentAsked,
+    PartAsked,
+    PlanDraft,
+    PlanLimits,
+    StepOutcome,
+)
 from clean_room_agent.llm.transport import Finish, RawAnswer
 
 CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")
@@ -51,7 +57,7 @@ def step(name: str, path: str = "a.py") -> PlanStep:
     )
 
 
-def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = CONTEXT) -> Planned[MetaPlan]:
+def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = CONTEXT) -> PlanDraft[MetaPlan]:
     models = model_client(transport, MemorySink())
     return make_meta_plan(
         models,
@@ -68,7 +74,7 @@ def asked(paths: frozenset[str] = PATHS, meta: MetaPlan = META) -> PartAsked:
 
 def part_plan(
     transport: ScriptedTransport, paths: frozenset[str] = PATHS, *, meta: MetaPlan = META
-) -> Planned[PartPlan]:
+) -> PlanDraft[PartPlan]:
     models = model_client(transport, MemorySink())
     return make_part_plan(models, CONTEXT, asked(paths, meta), pass_id="t:part_plan:p1")
 
@@ -204,7 +210,7 @@ def test_a_plan_beside_its_part_is_doubted_once_and_may_be_meant_so() -> None:
 NONE_REMAINS = '{"analysis": "All done.", "changes": ["s3: done"], "steps": []}'
 
 
-def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]:
+def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> PlanDraft[Any]:
     outcomes = (
         StepOutcome(step=step("s1"), succeeded=True),
         StepOutcome(step=step("s2"), succeeded=False, detail="test_x failed"),

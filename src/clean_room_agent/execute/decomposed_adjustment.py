@@ -6,6 +6,9 @@ wanted. After a refusal, a step that was to be dropped may be kept.
 """
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.plans import (
@@ -35,8 +38,9 @@ from clean_room_agent.execute.plan_prompts import (
     NewStepInputs,
     RootCauseInputs,
     StepViabilityInputs,
+    UnderWayInputs,
 )
-from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents
+from clean_room_agent.execute.prompt_fitting import all_contents
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
@@ -46,13 +50,12 @@ from clean_room_agent.unified_diff import newest_hunks
 TRIED = "(tried)"
 """Marks the step that was tried in the item of a question about it."""
 NO_VERDICT = "no verdict about the remaining steps could be read"
-NO_STEP = StepViabilityInputs(
-    task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), failures=(NOTHING,), step=NOTHING
-)
-NO_CAUSE = RootCauseInputs(task=NOTHING, part=NOTHING, diff="", failure=NOTHING, step=NOTHING, remains=True)
-NO_FAILURE = NewStepInputs(
-    task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), remaining=(NOTHING,), failure=NOTHING
-)
+NO_STEP = StepViabilityInputs(task=NOTHING, part=NOTHING, done=(NOTHING,), failures=(NOTHING,), step=NOTHING)
+NO_CAUSE = RootCauseInputs(task=NOTHING, part=NOTHING, failure=NOTHING, step=NOTHING, remains=True)
+NO_FAILURE = NewStepInputs(task=NOTHING, part=NOTHING, done=(NOTHING,), remaining=(NOTHING,), failure=NOTHING)
+
+
+UnderWayT = TypeVar("UnderWayT", bound=UnderWayInputs)
 
 
 class DecomposedAdjustment:
@@ -89,7 +92,9 @@ class DecomposedAdjustment:
         account = self._judged()
         verdicts = account.verdicts
         if not any(verdict.readable for verdict in verdicts):
-            return PlanDraft(value=None, fault=NO_VERDICT, verdicts=verdicts, account=account, endless=True)
+            return PlanDraft(
+                value=None, faults=(NO_VERDICT,), verdicts=verdicts, account=account, endless=True
+            )
         if account.invalid or account.must_change or account.new_step_for:
             return self._written(account, rejected)
         steps, notes = _without_needs(self._asked.remaining, self._failed)
@@ -101,15 +106,18 @@ class DecomposedAdjustment:
         asked, task, part = self._asked, self._asked.task, self._asked.part.description
         failures = tuple(self._failures.values())
 
-        def is_valid(step: PlanStep) -> list[StepViabilityInputs]:
-            return [
-                StepViabilityInputs(
-                    task=task, part=part, diff=diff, done=self._done, failures=failures, step=_line(step)
+        valid = self._ask(
+            self._valid,
+            [
+                (
+                    step.id,
+                    StepViabilityInputs(
+                        task=task, part=part, done=self._done, failures=failures, step=_line(step)
+                    ),
                 )
-                for diff in self._diffs
-            ]
-
-        valid = self._valid.ask([(step.id, is_valid(step)) for step in asked.remaining])
+                for step in asked.remaining
+            ],
+        )
         if not any(verdict.readable for verdict in valid):
             return AdjustmentVerdicts(failures=asked.failures, verdicts=valid)
         standing = [step for step, verdict in zip(asked.remaining, valid, strict=True) if verdict.yes]
@@ -119,16 +127,22 @@ class DecomposedAdjustment:
         changed = {step for _, step in found if not step.endswith(TRIED)}
         left = tuple(map(_line, standing))
 
-        def needs_step(name: str) -> list[NewStepInputs]:
-            failure = self._failures[name]
-            return [
-                NewStepInputs(
-                    task=task, part=part, diff=diff, done=self._done, remaining=left, failure=failure
+        new = self._ask(
+            self._new,
+            [
+                (
+                    name,
+                    NewStepInputs(
+                        task=task,
+                        part=part,
+                        done=self._done,
+                        remaining=left,
+                        failure=self._failures[name],
+                    ),
                 )
-                for diff in self._diffs
-            ]
-
-        new = self._new.ask([(name, needs_step(name)) for name in unexplained])
+                for name in unexplained
+            ],
+        )
         return AdjustmentVerdicts(
             failures=asked.failures,
             verdicts=(*valid, *causes, *new),
@@ -146,47 +160,40 @@ class DecomposedAdjustment:
         newest = self._asked.outcomes[-1].step
         steps = ((newest, False), *((step, True) for step in standing))
 
-        def ways(failure: str, step: PlanStep, *, remains: bool) -> list[RootCauseInputs]:
-            return [
-                RootCauseInputs(
-                    task=task, part=part, diff=diff, failure=failure, step=_line(step), remains=remains
-                )
-                for diff in self._diffs
-            ]
-
-        return self._cause.ask(
+        return self._ask(
+            self._cause,
             [
                 (
                     f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}",
-                    ways(failure, step, remains=remains),
+                    RootCauseInputs(task=task, part=part, failure=failure, step=_line(step), remains=remains),
                 )
                 for name, failure in self._failures.items()
                 for step, remains in steps
-            ]
+            ],
+        )
+
+    def _ask(
+        self, question: YesNo[UnderWayT], items: Sequence[tuple[str, UnderWayT]]
+    ) -> tuple[PlanVerdict, ...]:
+        """The verdicts, each asked for with the newest changes of the run, or without them where they do not fit."""
+        return question.ask(
+            [(item, [replace(inputs, diff=diff) for diff in self._diffs]) for item, inputs in items]
         )
 
     def _written(self, account: AdjustmentVerdicts, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
         asked = self._asked
-        decided = self._decided(account)
-
-        def build(carried: PromptContents) -> FinalizeInputs:
-            return FinalizeInputs(
-                context=carried.sections,
-                diff=carried.diff,
-                task=asked.task,
-                part=asked.part.description,
-                done=self._done,
-                failures=tuple(self._failures.values()),
-                remaining=steps_as_json(asked.remaining),
-                verdicts=decided,
-                max_steps=asked.max_steps,
-                rejected=carried.rejected,
-                faults=rejected.faults,
-            )
-
-        carried = all_contents(self._package, asked.diff, rejected=rejected.text)
+        inputs = FinalizeInputs(
+            task=asked.task,
+            part=asked.part.description,
+            done=self._done,
+            failures=tuple(self._failures.values()),
+            remaining=steps_as_json(asked.remaining),
+            verdicts=self._decided(account),
+            max_steps=asked.max_steps,
+        )
+        wanted = all_contents(self._package, asked.diff, rejected=rejected.text)
         reply, notes = ask_for_draft(
-            self._models, ADJUSTMENT_FINALIZE, build, carried, rejected, pass_id=self._pass_id
+            self._models, ADJUSTMENT_FINALIZE, inputs, wanted, rejected, pass_id=self._pass_id
         )
         if reply.value is None:
             return unreadable_draft(reply, notes)

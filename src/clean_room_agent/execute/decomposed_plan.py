@@ -60,7 +60,7 @@ from clean_room_agent.execute.plan_prompts import (
     SymbolTargetsInputs,
 )
 from clean_room_agent.execute.plan_validation import only_match
-from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, planner_contents
+from clean_room_agent.execute.prompt_fitting import all_contents, planner_contents
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.probes import NOTHING
@@ -198,21 +198,15 @@ class DecomposedParts:
         """
         task = self._package.task
 
-        def build(carried: PromptContents) -> ChangePointsInputs:
-            return ChangePointsInputs(
-                context=carried.sections,
-                others=carried.others,
-                evidence=self._evidence,
-                max_points=self._limits.max_points,
-                task=task,
-                rejected=carried.rejected,
-                faults=rejected.faults,
-                paths=paths_shown(self._package),
-            )
-
-        carried = planner_contents(self._package, rejected=rejected.text)
+        inputs = ChangePointsInputs(
+            evidence=self._evidence,
+            max_points=self._limits.max_points,
+            task=task,
+            paths=paths_shown(self._package),
+        )
+        wanted = planner_contents(self._package, rejected=rejected.text)
         reply, notes = ask_for_draft(
-            self._models, CHANGE_POINTS, build, carried, rejected, pass_id=self._pass_id
+            self._models, CHANGE_POINTS, inputs, wanted, rejected, pass_id=self._pass_id
         )
         if reply.value is None:
             return unreadable_draft(reply, notes)
@@ -406,26 +400,18 @@ class DecomposedSteps:
     def _choose(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
         asked = self._asked
         known = tuple(map(str, self._shown.definitions))
-
-        def build(carried: PromptContents) -> SymbolTargetsInputs:
-            return SymbolTargetsInputs(
-                context=carried.sections,
-                others=carried.others,
-                diff=carried.diff,
-                evidence=self._evidence,
-                task=self._package.task,
-                goal="" if asked.goal in self._package.task else asked.goal,
-                part=asked.part.description,
-                files=asked.part.affected_files,
-                known=known if len(known) <= MAX_KNOWN else (),
-                max_targets=asked.limits.max_points,
-                rejected=carried.rejected,
-                faults=rejected.faults,
-                paths=(*asked.part.affected_files, *paths_shown(self._package)),
-            )
-
-        carried = planner_contents(self._package, asked.diff, rejected.text)
-        return ask_for_draft(self._models, SYMBOL_TARGETS, build, carried, rejected, pass_id=self._pass_id)
+        inputs = SymbolTargetsInputs(
+            evidence=self._evidence,
+            task=self._package.task,
+            goal="" if asked.goal in self._package.task else asked.goal,
+            part=asked.part.description,
+            files=asked.part.affected_files,
+            known=known if len(known) <= MAX_KNOWN else (),
+            max_targets=asked.limits.max_points,
+            paths=(*asked.part.affected_files, *paths_shown(self._package)),
+        )
+        wanted = planner_contents(self._package, asked.diff, rejected.text)
+        return ask_for_draft(self._models, SYMBOL_TARGETS, inputs, wanted, rejected, pass_id=self._pass_id)
 
     def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[PlannedTarget, ...], tuple[str, ...]]:
         """The places without duplicates, with unambiguous paths completed; if there are too many, whole files instead."""
@@ -452,23 +438,16 @@ class DecomposedSteps:
         asked = self._asked
         files = {target.place.path for target in targets}
         about = tuple(item for item in self._package.items if item.section != "code" or item.path in files)
-
-        def build(carried: PromptContents) -> StepDesignInputs:
-            return StepDesignInputs(
-                context=carried.sections,
-                diff=carried.diff,
-                evidence=self._evidence,
-                task=self._package.task,
-                part=asked.part.description,
-                targets=tuple(map(str, targets)),
-                max_steps=asked.limits.max_steps,
-                max_lines=asked.limits.max_lines,
-                rejected=carried.rejected,
-                faults=rejected.faults,
-            )
-
+        inputs = StepDesignInputs(
+            evidence=self._evidence,
+            task=self._package.task,
+            part=asked.part.description,
+            targets=tuple(map(str, targets)),
+            max_steps=asked.limits.max_steps,
+            max_lines=asked.limits.max_lines,
+        )
         wanted = replace(all_contents(None, asked.diff, rejected=rejected.text), items=about)
-        return ask_for_draft(self._models, STEP_DESIGN, build, wanted, rejected, pass_id=self._pass_id)
+        return ask_for_draft(self._models, STEP_DESIGN, inputs, wanted, rejected, pass_id=self._pass_id)
 
     def _piece(self, step: PlanStep) -> PlanPiece:
         """The step with its definitions that the context shows; with the whole of a file of which it shows none."""

@@ -6,9 +6,9 @@ promised here holds for each of them.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
@@ -69,24 +69,7 @@ Route = Literal["one-call", "decomposed"]
 """How a plan is made: the model writes all of it, or answers small questions that the program puts together."""
 
 PlanT = TypeVar("PlanT", bound=Artifact)
-NO_PLAN = GoalCheckInputs(
-    task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), before=(NOTHING,), after=(NOTHING,)
-)
-
-
-class Planned(Struct, Generic[PlanT], frozen=True, kw_only=True):
-    """A valid plan, or what was wrong with the last one that the model gave."""
-
-    value: PlanT | None
-    faults: tuple[str, ...]
-    """Empty when there is a value."""
-    notes: tuple[str, ...]
-    """What the program corrected or left out of a prompt, for the record."""
-    call_ids: tuple[int, ...]
-    verdicts: tuple[PlanVerdict, ...] = ()
-    """All decisions on the way to it, each once."""
-    account: PlanVerdicts | AdjustmentVerdicts | None = None
-    """How the last draft was decided, with all verdicts; None for a plan from one call."""
+NO_PLAN = GoalCheckInputs(task=NOTHING, part=NOTHING, done=(NOTHING,), before=(NOTHING,), after=(NOTHING,))
 
 
 def make_meta_plan(
@@ -97,7 +80,7 @@ def make_meta_plan(
     evidence: Evidence,
     limits: PlanLimits,
     route: Route = "one-call",
-) -> Planned[MetaPlan]:
+) -> PlanDraft[MetaPlan]:
     """The context's task divided into parts.
 
     Raises:
@@ -130,7 +113,7 @@ def make_part_plan(
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
     done: tuple[PlanStep, ...] = (),
     route: Route = "one-call",
-) -> Planned[PartPlan]:
+) -> PlanDraft[PartPlan]:
     """The part divided into steps.
 
     `failed` is an earlier plan of the part, and how each of its steps that were given up ended; the new plan is refused
@@ -179,7 +162,7 @@ def adjust(
     *,
     pass_id: str,
     route: Route = "one-call",
-) -> Planned[PlanAdjustment]:
+) -> PlanDraft[PlanAdjustment]:
     """What remains of a part after some of its steps.
 
     No model is asked if no step remained or, on the decomposed route, if nothing went wrong in the newest step. An
@@ -191,11 +174,11 @@ def adjust(
     """
     remaining, paths = asked.remaining, asked.paths
     if not remaining:
-        return Planned(value=PlanAdjustment(rationale="no step remained"), faults=(), notes=(), call_ids=())
+        return PlanDraft(value=PlanAdjustment(rationale="no step remained"))
     if route == "decomposed":
         if not asked.failures:
             kept = PlanAdjustment(revised_steps=remaining, rationale="nothing went wrong")
-            return Planned(value=kept, faults=(), notes=(), call_ids=())
+            return PlanDraft(value=kept)
         from clean_room_agent.execute.decomposed_adjustment import DecomposedAdjustment
 
         ask = DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
@@ -226,7 +209,7 @@ def _settled(
     faults_of: Callable[[PlanT, int], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     goal: "GoalCheck | None" = None,
-) -> Planned[PlanT]:
+) -> PlanDraft[PlanT]:
     """The first draft without faults, corrected as far as that is unambiguous. A faulty or unreadable draft is sent back
     once, with its faults, unless the model's answers do not end. `faults_of` gets the number of the draft, from 0.
     """
@@ -241,7 +224,7 @@ def _settled(
         calls += drafted.call_ids
         verdicts |= dict.fromkeys(drafted.verdicts)
         account = drafted.account or account
-        faults: tuple[str, ...] = (drafted.fault,)
+        faults = drafted.faults
         if drafted.value is not None:
             value, corrections = correct(drafted.value)
             notes += corrections
@@ -257,7 +240,7 @@ def _settled(
     if goal is not None:
         verdicts |= dict.fromkeys(goal.verdicts)
     asked = (verdict.call_id for verdict in verdicts if verdict.call_id is not None)
-    return Planned(
+    return PlanDraft(
         value=value,
         faults=rejected.faults,
         notes=notes,
@@ -306,21 +289,18 @@ class GoalCheck:
             WindowExceeded: the question does not fit, even without the changes made so far.
             ModelError: the server failed.
         """
-        ways = [
-            GoalCheckInputs(
-                task=self._task,
-                part=self._part.description,
-                diff=diff,
-                done=self._done,
-                before=tuple(f"- {_line(step)}" for step in self._before),
-                after=tuple(f"- {_line(step)}" for step in after),
-            )
-            for diff in self._diffs
-        ]
+        inputs = GoalCheckInputs(
+            task=self._task,
+            part=self._part.description,
+            done=self._done,
+            before=tuple(f"- {_line(step)}" for step in self._before),
+            after=tuple(f"- {_line(step)}" for step in after),
+        )
         kept = {step.id for step in after}
         gone = [step for step in self._before if step.id not in kept]
         before = " ".join(step.id for step in self._before)
         item = f"{before} to {' '.join(step.id for step in after) or 'nothing'}"
+        ways = [replace(inputs, diff=diff) for diff in self._diffs]
         (verdict,) = self._question.ask([(item, ways)])
         self.verdicts += (verdict,)
         if verdict.yes:

@@ -4,10 +4,11 @@
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence, describe_evidence, evidence_bound
@@ -31,14 +32,16 @@ from clean_room_agent.execute.plan_prompts import (
     AdjustmentInputs,
     MetaPlanInputs,
     PartPlanInputs,
+    PlanInputs,
     StepAnswer,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.llm.answers import AnswerT
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.prompt import InputsT, Prompt
+from clean_room_agent.llm.prompt import Prompt
 
 PlanT = TypeVar("PlanT")
+PlanInputsT = TypeVar("PlanInputsT", bound=PlanInputs)
 
 
 class PlanLimits(Struct, frozen=True, kw_only=True):
@@ -63,20 +66,20 @@ class Rejected(Struct, frozen=True, kw_only=True):
 
 
 class PlanDraft(Struct, Generic[PlanT], frozen=True, kw_only=True):
-    """A plan as the model answered it, before it is validated."""
+    """A plan, or what was wrong with the answer; first as the model gave it, then as it was corrected and found valid."""
 
     value: PlanT | None
-    text: str = ""
-    """The answer."""
-    fault: str = ""
+    faults: tuple[str, ...] = ()
     """Why there is no value."""
     notes: tuple[str, ...] = ()
-    """What the program corrected or left out, for the record."""
+    """What the program corrected, or left out of a prompt, for the record."""
     call_ids: tuple[int, ...] = ()
     verdicts: tuple[PlanVerdict, ...] = ()
-    """What was decided on the way, without a model or by one."""
+    """What was decided on the way, without a model or by one, each once."""
     account: PlanVerdicts | AdjustmentVerdicts | None = None
     """How the plan was decided, if it was made from small questions."""
+    text: str = ""
+    """The answer, to be shown if it is refused."""
     endless: bool = False
     """Whether the answer copied the example, repeated itself or ran to its limit, even when it was asked for again."""
 
@@ -151,21 +154,14 @@ def draft_meta_plan(
     pass_id: str,
 ) -> PlanDraft[MetaPlan]:
     """The task in parts, as the model answers in one call."""
-
-    def build(carried: PromptContents) -> MetaPlanInputs:
-        return MetaPlanInputs(
-            context=carried.sections,
-            others=carried.others,
-            evidence=shown_evidence(models, evidence),
-            max_parts=limits.max_parts,
-            task=package.task,
-            rejected=carried.rejected,
-            faults=rejected.faults,
-            paths=paths_shown(package),
-        )
-
-    carried = planner_contents(package, rejected=rejected.text)
-    reply, notes = ask_for_draft(models, META_PLAN, build, carried, rejected, pass_id=pass_id)
+    inputs = MetaPlanInputs(
+        evidence=shown_evidence(models, evidence),
+        max_parts=limits.max_parts,
+        task=package.task,
+        paths=paths_shown(package),
+    )
+    wanted = planner_contents(package, rejected=rejected.text)
+    reply, notes = ask_for_draft(models, META_PLAN, inputs, wanted, rejected, pass_id=pass_id)
     if reply.value is None:
         return unreadable_draft(reply, notes)
     names, renamed = _renamed([part.id for part in reply.value.parts], "p")
@@ -179,34 +175,27 @@ def draft_meta_plan(
         for name, part in zip(names, reply.value.parts, strict=True)
     )
     plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
-    notes += renamed_notes(renamed)
-    return PlanDraft(value=plan, text=reply.text, notes=notes, call_ids=(reply.call_id,))
+    return PlanDraft(
+        value=plan, text=reply.text, notes=notes + _renamed_notes(renamed), call_ids=(reply.call_id,)
+    )
 
 
 def draft_part_plan(
     models: ModelClient, package: ContextPackage, asked: PartAsked, rejected: Rejected, *, pass_id: str
 ) -> PlanDraft[PartPlan]:
     """A part in steps, as the model answers in one call."""
-
-    def build(carried: PromptContents) -> PartPlanInputs:
-        return PartPlanInputs(
-            context=carried.sections,
-            others=carried.others,
-            diff=carried.diff,
-            evidence=shown_evidence(models, asked.evidence),
-            task=package.task,
-            goal=asked.goal,
-            part=asked.part.description,
-            files=asked.part.affected_files,
-            max_steps=asked.limits.max_steps,
-            max_lines=asked.limits.max_lines,
-            rejected=carried.rejected,
-            faults=rejected.faults,
-            paths=(*asked.part.affected_files, *paths_shown(package)),
-        )
-
-    carried = planner_contents(package, asked.diff, rejected.text)
-    reply, notes = ask_for_draft(models, PART_PLAN, build, carried, rejected, pass_id=pass_id)
+    inputs = PartPlanInputs(
+        evidence=shown_evidence(models, asked.evidence),
+        task=package.task,
+        goal=asked.goal,
+        part=asked.part.description,
+        files=asked.part.affected_files,
+        max_steps=asked.limits.max_steps,
+        max_lines=asked.limits.max_lines,
+        paths=(*asked.part.affected_files, *paths_shown(package)),
+    )
+    wanted = planner_contents(package, asked.diff, rejected.text)
+    reply, notes = ask_for_draft(models, PART_PLAN, inputs, wanted, rejected, pass_id=pass_id)
     if reply.value is None:
         return unreadable_draft(reply, notes)
     steps, renamed = steps_from(reply.value.steps)
@@ -225,22 +214,15 @@ def draft_adjustment(
     pass_id: str,
 ) -> PlanDraft[PlanAdjustment]:
     """What remains of a part, as the model answers in one call."""
-
-    def build(carried: PromptContents) -> AdjustmentInputs:
-        return AdjustmentInputs(
-            context=carried.sections,
-            diff=carried.diff,
-            task=asked.task,
-            part=asked.part.description,
-            done=tuple(map(str, asked.outcomes)),
-            remaining=steps_as_json(asked.remaining),
-            max_steps=asked.max_steps,
-            rejected=carried.rejected,
-            faults=rejected.faults,
-        )
-
-    carried = all_contents(package, asked.diff, rejected=rejected.text)
-    reply, notes = ask_for_draft(models, ADJUSTMENT, build, carried, rejected, pass_id=pass_id)
+    inputs = AdjustmentInputs(
+        task=asked.task,
+        part=asked.part.description,
+        done=tuple(map(str, asked.outcomes)),
+        remaining=steps_as_json(asked.remaining),
+        max_steps=asked.max_steps,
+    )
+    wanted = all_contents(package, asked.diff, rejected=rejected.text)
+    reply, notes = ask_for_draft(models, ADJUSTMENT, inputs, wanted, rejected, pass_id=pass_id)
     if reply.value is None:
         return unreadable_draft(reply, notes)
     steps, renamed = steps_from(reply.value.steps)
@@ -261,14 +243,14 @@ def _is_same(step: PlanStep, other: PlanStep) -> bool:
 
 def ask_for_draft(
     models: ModelClient,
-    prompt: Prompt[InputsT, AnswerT],
-    build: Callable[[PromptContents], InputsT],
+    prompt: Prompt[PlanInputsT, AnswerT],
+    inputs: PlanInputsT,
     wanted: PromptContents,
     rejected: Rejected,
     *,
     pass_id: str,
 ) -> tuple[Reply[AnswerT], tuple[str, ...]]:
-    """The reply to a prompt that shows as much of `wanted` as fits, and a note on each thing that did not.
+    """The reply to a prompt with these inputs that shows as much of `wanted` as fits, and a note on each thing that did not.
 
     After an unreadable draft it is sampled with a temperature, since greedy decoding would repeat it.
 
@@ -276,7 +258,18 @@ def ask_for_draft(
         WindowExceeded: the primary items of the context do not fit.
         ModelError: the server failed.
     """
-    fitted = fit(models, prompt, build, wanted, answer_tokens=prompt.max_answer_tokens)
+
+    def with_contents(carried: PromptContents) -> PlanInputsT:
+        return replace(
+            inputs,
+            context=carried.sections,
+            others=carried.others,
+            diff=carried.diff,
+            rejected=carried.rejected,
+            faults=rejected.faults,
+        )
+
+    fitted = fit(models, prompt, with_contents, wanted, answer_tokens=prompt.max_answer_tokens)
     sampling = models.warm_sampling() if rejected.faults and not rejected.text else None
     reply = models.ask(prompt, fitted.inputs, pass_id=pass_id, sampling=sampling)
     return reply, tuple(f"did not fit the prompt: {name}" for name in fitted.dropped)
@@ -313,7 +306,7 @@ def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> PlanDraft[Pla
     return PlanDraft(
         value=None,
         text=reply.text,
-        fault=reply.bad.fault,
+        faults=(reply.bad.fault,),
         notes=notes,
         call_ids=(reply.call_id,),
         endless=reply.bad.kind in {"repeated", "copied", "truncated"},
@@ -335,7 +328,7 @@ def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], tup
         )
         for name, step in zip(names, answers, strict=True)
     )
-    return steps, renamed_notes(renamed)
+    return steps, _renamed_notes(renamed)
 
 
 def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
@@ -353,7 +346,7 @@ def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
     return [renamed.get(name, name) for name in ids], renamed
 
 
-def renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
+def _renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
     """A note on each id that was replaced."""
     return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
 

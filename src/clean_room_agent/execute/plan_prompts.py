@@ -247,17 +247,18 @@ def _path_schema(known: Collection[str]) -> JsonSchema:
     return {"anyOf": [{"type": "string", "enum": odd}, like]} if odd else like
 
 
-NO_CONTEXT = section_texts(())
-
-
 class PlanInputs(Struct, frozen=True, kw_only=True):
-    """A task, or a part of it, with the code that it is about; texts may be empty."""
+    """What the prompts that write plans show; texts may be empty. `fitted` fills in what may have to be left out."""
 
-    context: SectionTexts = NO_CONTEXT
+    context: SectionTexts = section_texts(())
     others: tuple[str, ...] = ()
     """Paths of files of which the context shows nothing."""
-    evidence: str
+    diff: str = ""
+    """What the run has changed so far."""
+    evidence: str = ""
     task: str
+    part: str = ""
+    """The part of the task that is planned; "" for all of it."""
     rejected: str = ""
     """An earlier answer that had faults."""
     faults: tuple[str, ...] = ()
@@ -315,21 +316,13 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
 )
 
 
-class PartInputs(PlanInputs, frozen=True, kw_only=True):
-    """One part of the task; texts may be empty."""
-
-    diff: str = ""
-    """What the run has changed so far."""
-    goal: str
-    """The whole plan in a sentence; "" if it adds nothing to the task."""
-    part: str
-    files: tuple[str, ...]
-    """Named by the part."""
-
-
-class PartPlanInputs(PartInputs, frozen=True, kw_only=True):
+class PartPlanInputs(PlanInputs, frozen=True, kw_only=True):
     """A part to be divided into steps."""
 
+    goal: str
+    """The whole plan in a sentence; "" if it adds nothing to the task."""
+    files: tuple[str, ...]
+    """Named by the part."""
     max_steps: int
     max_lines: int
     """Of the edits of one step."""
@@ -407,9 +400,12 @@ STEP_DEPENDENCY: Prompt[DependencyInputs, Choice] = judgment_prompt(
 )
 
 
-class SymbolTargetsInputs(PartInputs, frozen=True, kw_only=True):
+class SymbolTargetsInputs(PlanInputs, frozen=True, kw_only=True):
     """A part whose places are asked for."""
 
+    goal: str
+    """As in `PartPlanInputs`, like `files`."""
+    files: tuple[str, ...]
     known: tuple[str, ...] = ()
     """The definitions that the context shows."""
     max_targets: int
@@ -434,23 +430,14 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
 )
 
 
-class StepDesignInputs(Struct, frozen=True, kw_only=True):
-    """One part of the task with the places that it changes; texts may be empty."""
+class StepDesignInputs(PlanInputs, frozen=True, kw_only=True):
+    """A part with the places that it changes. The context is that of their files."""
 
-    context: SectionTexts = NO_CONTEXT
-    """Of the files that contain these places."""
-    diff: str = ""
-    """What the run has changed so far."""
-    evidence: str
-    task: str
-    part: str
     targets: tuple[str, ...]
     """The places, as they are numbered."""
     max_steps: int
     max_lines: int
     """Of the edits of one step."""
-    rejected: str
-    faults: tuple[str, ...]
 
 
 STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = plan_prompt(
@@ -468,28 +455,14 @@ STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = plan_prompt(
 )
 
 
-class UnderWayInputs(Struct, frozen=True, kw_only=True):
-    """A plan in progress, as `UNDER_WAY` shows it."""
+class AdjustmentInputs(PlanInputs, frozen=True, kw_only=True):
+    """A part whose remaining steps are to be revised."""
 
-    task: str
-    """The user's words."""
-    part: str
-    """The part of it that the plan is for."""
-    diff: str
-    """What the run has changed so far; may be empty."""
-
-
-class AdjustmentInputs(UnderWayInputs, frozen=True, kw_only=True):
-    """A plan whose remaining steps are to be revised; texts may be empty."""
-
-    context: SectionTexts
     done: tuple[str, ...]
     """The outcome of each step that was tried, one text each."""
     remaining: str
     """The remaining steps, as JSON in the answer's shape."""
     max_steps: int
-    rejected: str
-    faults: tuple[str, ...]
 
 
 ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = plan_prompt(
@@ -501,6 +474,17 @@ ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = plan_prompt(
     example=ADJUSTMENT_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
 )
+
+
+class UnderWayInputs(Struct, frozen=True, kw_only=True):
+    """A plan in progress, as `UNDER_WAY` shows it."""
+
+    task: str
+    """The user's words."""
+    part: str
+    """The part of it that the plan is for."""
+    diff: str = ""
+    """What the run has changed so far."""
 
 
 class StepViabilityInputs(UnderWayInputs, frozen=True, kw_only=True):
@@ -543,7 +527,7 @@ ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = judgment_prompt(
 
 
 class FinalizeInputs(AdjustmentInputs, frozen=True, kw_only=True):
-    """A plan with the verdicts about its remaining steps; texts may be empty."""
+    """A part with the verdicts about its remaining steps."""
 
     failures: tuple[str, ...]
     verdicts: tuple[str, ...]
@@ -567,7 +551,7 @@ ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = plan_prompt(
 
 
 class GoalCheckInputs(UnderWayInputs, frozen=True, kw_only=True):
-    """A plan before and after it was revised; texts may be empty."""
+    """A plan before and after it was revised."""
 
     done: tuple[str, ...]
     """The outcomes of the steps that were tried."""

@@ -15,7 +15,6 @@ from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
 from clean_room_agent.execute.plan import (
-    Planned,
     Route,
     make_meta_plan,
     make_part_plan,
@@ -23,7 +22,7 @@ from clean_room_agent.execute.plan import (
     part_plan_tokens,
     refused,
 )
-from clean_room_agent.execute.plan_drafts import PartAsked, PlanLimits, Rejected
+from clean_room_agent.execute.plan_drafts import PartAsked, PlanDraft, PlanLimits, Rejected
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
@@ -61,7 +60,7 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     return MetaPlan.model_validate_json(current.end.plan)
 
 
-def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan]) -> PassEnd:
+def _end_of_parts(run: Run, package: ContextPackage, planned: PlanDraft[MetaPlan]) -> PassEnd:
     """How the pass ended; without a plan, with the task as one part, if that is configured and there are files."""
     plan = planned.value
     if plan is not None:
@@ -176,7 +175,7 @@ def _plan_part(
 
 
 def _end_of_steps(
-    run: Run, package: ContextPackage, part: Part, planned: Planned[PartPlan], failed: FailedPlan | None
+    run: Run, package: ContextPackage, part: Part, planned: PlanDraft[PartPlan], failed: FailedPlan | None
 ) -> PassEnd:
     """How the pass ended; without a plan, with the part as one step, if that is configured, was not tried before, and
     there are files.
@@ -351,7 +350,7 @@ def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool 
     )
 
 
-def how_made(route: Route, planned: Planned[Any]) -> str:
+def how_made(route: Route, planned: PlanDraft[Any]) -> str:
     """A note on how the plan was made, if not in one call."""
     if route == "one-call":
         return ""
@@ -359,7 +358,7 @@ def how_made(route: Route, planned: Planned[Any]) -> str:
     return f" (decomposed: {counted(len(planned.verdicts), 'decision')}, {asked} by the model)"
 
 
-def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
+def note_planned(run: Run, pass_id: str, planned: PlanDraft[Any]) -> None:
     """Record the decisions behind the plan, and what was corrected in it."""
     if planned.verdicts:
         run.recorder.plan_decisions(pass_id, planned.verdicts)
