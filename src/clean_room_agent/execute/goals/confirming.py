@@ -191,7 +191,7 @@ def _source(value: StatedValue, seen: Observation, matching: Sequence[Pair]) -> 
 def _text_without_quotes(value: StatedValue, seen: Observation, matching: Sequence[Pair]) -> str:
     """The text as a string, where the call gave one alike that stands in the report in the same way; else ""."""
     text = seen.text
-    if text is None or value.kind == "output" or value.part or not value.ends_phrase:
+    if text is None or value.kind == "output" or value.part:
         return ""
     if not any(one.kind in {"bare", "output"} or one.text[:1] in "\"'" for one, _ in matching):
         return ""

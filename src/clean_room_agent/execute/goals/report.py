@@ -15,6 +15,7 @@ import re
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.execute.goals.expressions import (
     IDENTIFIER,
@@ -86,8 +87,6 @@ class StatedValue(Struct, frozen=True, kw_only=True):
     role: Role = ""
     part: Part = ""
     """Whether it is only the end or the start of what the call gives."""
-    ends_phrase: bool = True
-    """Of `bare`: whether the phrase ends behind it."""
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -100,16 +99,16 @@ class Claim(Struct, frozen=True, kw_only=True):
     """Whether the report says that it should not raise, and nothing else of what it should do."""
 
 
-class _Open(Struct):
+class _OpenClaim(Struct):
     """A claim that is being read."""
 
-    call: str
-    setup: tuple[str, ...]
-    sentence: int
+    call: str = ""
+    setup: tuple[str, ...] = ()
+    sentence: int = 0
+    """The number of the sentence that its call stands in."""
     values: list[StatedValue] = field(default_factory=list)
-    sentences: list[int] = field(default_factory=list)
-    """Of each value."""
     preposed: bool = False
+    """Whether its first value stands before it: 3 for f(10)."""
     must_not_fail: bool = False
 
 
@@ -140,9 +139,11 @@ class _Reader:
         """Whether that holds beyond the sentence, up to the next call or heading."""
         self._elsewhere = False
         """Whether what is said now is about something else than the last call: another name, or another case."""
-        self._claims: list[_Open] = []
-        self._waiting: list[tuple[StatedValue, int]] = []
-        """Values before the call that they belong to, each with its sentence."""
+        self._claims: list[_OpenClaim] = []
+        self._before = _OpenClaim()
+        """Holds the values of this sentence before the first call, which belong to it."""
+        self._waiting: list[StatedValue] = []
+        """Values of the sentences before that; they belong to the only call, if there is just one."""
         self._sentence = 0
         self._section: Role = ""
         self._pending: Role = ""
@@ -157,8 +158,8 @@ class _Reader:
         """Whether it is a cue of this sentence that asks for a value, and not only a heading."""
         self._part: Part = ""
         self._gap: list[str] = []
-        self._last: tuple[int, int] | None = None
-        """(claim, value) of the last value in this sentence; -1 for one of the waiting."""
+        self._last: _OpenClaim | None = None
+        """The claim whose last value is the last one of this sentence; None if it has none, or none that counts."""
         self._after: list[str] = []
         """What stood since the last value."""
         self._skip_to = 0
@@ -174,8 +175,7 @@ class _Reader:
     def result(self) -> tuple[Claim, ...]:
         """The claims, those about one call put together."""
         if len(self._claims) == 1:
-            own = self._claims[0]
-            own.values += [value for value, _ in self._waiting]
+            self._claims[0].values += self._waiting
         merged: dict[tuple[str, tuple[str, ...]], Claim] = {}
         for own in self._claims:
             key = (own.call, own.setup)
@@ -194,50 +194,38 @@ class _Reader:
     def _on_call(self, token: Token) -> None:
         preposition = self._after[-1:] and self._after[-1].lower() in PREPOSED and len(self._after) <= 3
         self._elsewhere = self._for_long = False
-        opened = _Open(call=token.text, setup=token.setup, sentence=self._sentence)
         self._asserting = self._after[-1:] == ["assert"]
-        same_sentence = [(value, place) for value, place in self._waiting if place == self._sentence]
-        if same_sentence:
-            opened.values = [value for value, _ in same_sentence]
-            opened.sentences = [self._sentence] * len(same_sentence)
+        opened = _OpenClaim(call=token.text, setup=token.setup, sentence=self._sentence)
+        if self._before.values:
+            opened.values, self._before.values = self._before.values, []
             opened.preposed = True
-            self._waiting = [one for one in self._waiting if one[1] != self._sentence]
-        elif preposition and self._last is not None and self._last[0] >= 0:
-            self._move_last(opened)
+        elif preposition and self._last is not None:
+            self._move_last(self._last, opened)
         self._claims.append(opened)
         self._is_what = (
             bool(opened.values) and not opened.values[-1].role and self._after[-2:] == ["is", "what"]
         )
         if opened.values:
-            self._last = (len(self._claims) - 1, len(opened.values) - 1)
+            self._last = opened
         self._after = []
         if self._pending and not self._modal and not self._section:
             self._pending, self._held = "", False
 
-    def _move_last(self, opened: _Open) -> None:
+    def _move_last(self, earlier: _OpenClaim, opened: _OpenClaim) -> None:
         """Move a value to the call that follows it ("3 for f(10) and 5 for f(20)"), or drop it where that is not clear."""
-        assert self._last is not None
-        claim, place = self._last
-        earlier = self._claims[claim]
         if earlier.sentence != self._sentence or (earlier.call, earlier.setup) == (opened.call, opened.setup):
             return
-        value = earlier.values.pop(place)
-        earlier.sentences.pop(place)
+        value = earlier.values.pop()
         if earlier.preposed:
-            opened.values, opened.sentences, opened.preposed = [value], [self._sentence], True
+            opened.values, opened.preposed = [value], True
         self._last = None
-
-    def _on_setup(self, token: Token) -> None:
-        self._on_line(token)
 
     def _on_value(self, token: Token) -> None:
         role: Role = self._pending
         number = token.text.lstrip("-")[:1].isdigit()
-        if number and CONTAINERS & {word.lower() for word in self._gap}:
-            role = ""
-            if self._pending:
-                self._reset(self._section)
-                return
+        if role and number and CONTAINERS & set(self._gap):
+            self._reset(self._section)
+            return
         if token.asserted or (self._asserting and role == "got"):
             role = "asserted"
         last = self._last_value()
@@ -253,36 +241,18 @@ class _Reader:
             or (OTHER_CASE.match(self._text, self._value_end) is not None and value.role == "wanted")
         ):
             self._last = None
-        elif self._claims:
-            own = self._claims[-1]
-            own.values.append(value)
-            own.sentences.append(self._sentence)
-            self._last = (len(self._claims) - 1, len(own.values) - 1)
         else:
-            self._waiting.append((value, self._sentence))
-            self._last = (-1, len(self._waiting) - 1)
+            self._last = self._claims[-1] if self._claims else self._before
+            self._last.values.append(value)
         self._pending, self._modal, self._held, self._gap, self._after = "", "", False, [], []
         self._asserting = False
 
     def _last_value(self) -> StatedValue | None:
-        if self._last is None:
-            return None
-        claim, place = self._last
-        values = [value for value, _ in self._waiting] if claim < 0 else self._claims[claim].values
-        return values[place] if place < len(values) else None
+        return None if self._last is None else self._last.values[-1]
 
     def _set_last(self, role: Role) -> None:
         assert self._last is not None
-        claim, place = self._last
-        value = self._last_value()
-        assert value is not None
-        changed = StatedValue(
-            text=value.text, kind=value.kind, role=role, part=value.part, ends_phrase=value.ends_phrase
-        )
-        if claim < 0:
-            self._waiting[place] = (changed, self._waiting[place][1])
-        else:
-            self._claims[claim].values[place] = changed
+        self._last.values[-1] = replace(self._last.values[-1], role=role)
 
     def _on_cue(self, token: Token) -> None:
         words = self._text[token.at : token.end].lower() if token.end > token.at else ""
@@ -410,22 +380,15 @@ class _Reader:
         cue = CUE.search(text)
         if cue is not None and cue.start() > 0 and cue.lastgroup in {"want", "but", "contrast", "strong_got"}:
             text, end = text[: cue.start()].strip(), token.at + cue.start()
-        hard = end >= len(self._text) or self._text[end] in ".,;)\n?!"
         modal, section = self._modal, self._section
         self._value_end = end
-        self._bind(
-            StatedValue(
-                text=text, kind="bare", role=self._pending, part=self._part, ends_phrase=hard or text != ""
-            )
-        )
+        self._bind(StatedValue(text=text, kind="bare", role=self._pending, part=self._part))
         self._skip_to = end
         self._modal = modal if modal and not section else ""
         return True
 
     def _on_comma(self, token: Token) -> None:
-        if token.text == ",":
-            self._after.append(",")
-        elif token.text in {"(", ")"}:
+        if token.text != ":":
             self._after.append(token.text)
 
     def _on_clause(self, token: Token) -> None:
@@ -441,17 +404,20 @@ class _Reader:
         before = self._text[: token.at].rstrip()[-1:]
         if token.text == "\n" and before == ":" and self._pending:
             return
-        self._sentence += 1
-        self._reset(self._section)
-        self._last = None
+        self._end_sentence()
 
     def _on_section(self, token: Token) -> None:
         roles: dict[str, Role] = {"want": "wanted", "got": "got"}
         self._section = roles.get(token.text, "")
         self._for_long = False
+        self._end_sentence()
+
+    def _end_sentence(self) -> None:
         self._sentence += 1
-        self._reset(self._section)
+        self._waiting += self._before.values
+        self._before.values = []
         self._last = None
+        self._reset(self._section)
 
     def _reset(self, role: Role) -> None:
         self._pending = self._modal = role
