@@ -27,7 +27,7 @@ from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 if TYPE_CHECKING:
-    from clean_room_agent.orchestrator.direct.goal_results import GoalsAtBase
+    from clean_room_agent.orchestrator.direct.candidates import GoalsAtBase
 
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
@@ -86,7 +86,7 @@ def _at_base(run: Run) -> "GoalsAtBase | None":
     goals = run.progress.goals
     if not goals.deciding or (run.limits.solve.route == "planned" and not goals.commit):
         return None
-    from clean_room_agent.orchestrator.direct.goal_results import stand_on_goals
+    from clean_room_agent.orchestrator.direct.candidates import stand_on_goals
 
     return stand_on_goals(run, goals)
 
@@ -95,7 +95,7 @@ def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") ->
     """Whether the task was done without a plan."""
     if run.limits.solve.route == "planned" or at_base is None:
         return False
-    from clean_room_agent.orchestrator.direct.start import go_direct
+    from clean_room_agent.orchestrator.direct.route import go_direct
 
     return go_direct(run, at_base, given.evidence.files)
 

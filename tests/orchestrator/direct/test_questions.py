@@ -9,10 +9,14 @@ from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms.place import SAME, Assignment, Place
-from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
-from clean_room_agent.orchestrator.direct.goal_results import GoalRun
-from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, MASKED_ROUNDS, Questions, Target
-from clean_room_agent.orchestrator.direct.route import Answered, Question
+from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
+from clean_room_agent.orchestrator.direct.questions import (
+    MASKED_AT_A_TIME,
+    MASKED_ROUNDS,
+    Question,
+    Questions,
+    Target,
+)
 
 TEXT = """\
 def total(values):
@@ -61,8 +65,7 @@ def candidate(
         item=item,
         path="a.py",
         symbol="total",
-        answer="",
-        call_id=1,
+        answer=Answered(text="", call_id=1),
         text=text,
         commit="made",
         fault=fault,

@@ -1,19 +1,67 @@
-"""Candidates of the direct route: what was answered for a place, and what the tests said; which of several counts."""
+"""Candidates of the direct route: what was answered for a place, what the tests said, and which of several counts.
+
+Goal tests alone judge them first: they take a fraction of the whole suite's time.
+"""
 
 import re
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from clean_room_agent.orchestrator.direct.goal_results import GoalRun
-from clean_room_agent.orchestrator.run import Tried
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.goals import Goals, GoalTest
+from clean_room_agent.orchestrator.run import Run, Tried
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 MOST_TRIED = 3
 """Changes of which the planned route is told."""
 MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
+SAID_CHARS = 200
+"""Of what a command printed last."""
+
+
+class GoalRun(Struct, frozen=True, kw_only=True):
+    """What the goal tests gave in one tree."""
+
+    green: tuple[str, ...]
+    """Names of those that passed."""
+    said: tuple[tuple[str, str], ...] = ()
+    """(name, what it gave, in a line) of each other one."""
+    whole: bool = True
+    """Whether each of them ran: an error of the whole file, or a process that ended, says nothing about one of them."""
+
+    def is_nearer(self, than: "GoalRun") -> bool:
+        """Whether more of them pass, or each ran and one failed in another way."""
+        if len(self.green) != len(than.green):
+            return len(self.green) > len(than.green)
+        return self.whole and self.said != than.said
+
+
+class GoalsAtBase(Struct, frozen=True, kw_only=True):
+    """The goal tests before any candidate."""
+
+    ran: GoalRun
+    standard: TestRun
+    """The step's tests with them: what the tests of a candidate are compared with."""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """What a model answered to a question."""
+
+    text: str
+    call_id: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_ms: int = 0
+    likelihood: float | None = None
+    """Mean log-probability of its tokens; None if the server gives none."""
+    fault: str = ""
+    """Why it cannot be read; "" if it can."""
 
 
 class TriedAnswer(Struct, frozen=True, kw_only=True):
@@ -28,13 +76,7 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     """The definition, qualified."""
     base: int = 0
     """The candidate from which it was gone on; 0: the run's head."""
-    answer: str
-    call_id: int
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    latency_ms: int = 0
-    likelihood: float | None = None
-    """Mean log-probability of the answer's tokens; None if the server gives none."""
+    answer: Answered
     fault: str = ""
     """Why nothing was tested; "" if it was."""
     text: str = ""
@@ -94,8 +136,92 @@ def cut(text: str) -> str:
 
 
 def _likelihood(one: TriedAnswer) -> float:
-    return float("-inf") if one.likelihood is None else one.likelihood
+    return float("-inf") if one.answer.likelihood is None else one.answer.likelihood
 
 
 def _size(one: TriedAnswer) -> int:
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines())
+
+
+def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
+    """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread."""
+    return _goal_run(runner, goals, _run_tests(runner, goals, like))
+
+
+def goals_at_base(runner: CommandRunner, goals: Sequence[GoalTest], base: TestRun) -> GoalsAtBase:
+    """Run the goal tests in the runner's worktree, which is at the base with those that were added; `base` are the step's tests
+    without these.
+    """
+    tests = _run_tests(runner, goals, base)
+    return GoalsAtBase(ran=_goal_run(runner, goals, tests), standard=_with_added(base, goals, tests))
+
+
+def stand_on_goals(run: Run, goals: Goals) -> GoalsAtBase:
+    """The goal tests before any change. Those that were added are in the run's head, and in its tests, from now on."""
+    base = run.progress.accepted
+    assert base is not None, "the baseline runs before goal tests are collected"
+    head = goals.commit or run.commits.base
+    entry = run.journal.entry(run.task.task_id, "goals_at_base", GoalsAtBase, (head,))
+    at_base = entry.value
+    if at_base is None:
+        run.tests.checkout(head)
+        at_base = entry.keep(goals_at_base(run.tests, goals.deciding, base))
+    run.commits.head = head
+    run.progress.accepted = run.progress.at_base = at_base.standard
+    return at_base
+
+
+def _with_added(base: TestRun, goals: Sequence[GoalTest], tests: TestRun | None) -> TestRun:
+    """`base`, in which the goal tests that were added have the outcome that they have in `tests`."""
+    known = base.report.outcomes
+    added = {goal.name for goal in goals if not goal.command and goal.name not in known}
+    if tests is None or not added or not base.report.named:
+        return base
+    if tests.command == base.command:
+        return tests
+    outcomes = {name: outcome for name, outcome in tests.report.outcomes.items() if name in added}
+    report = replace(
+        base.report,
+        outcomes=dict(sorted({**known, **outcomes}.items())),
+        collected=(base.report.collected or 0) + len(outcomes),
+    )
+    failing = (*base.failing, *(test for test in tests.failing if test.name in added))
+    return replace(base, report=report, failing=failing)
+
+
+def _run_tests(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> TestRun | None:
+    """The run of the goal tests that are tests; None if there are only commands."""
+    names = tuple(goal.name for goal in goals if not goal.command)
+    if not names:
+        return None
+    return runner.run_some_unseen(like, names) or runner.run_step_unseen()
+
+
+def _goal_run(runner: CommandRunner, goals: Sequence[GoalTest], tests: TestRun | None) -> GoalRun:
+    names = tuple(goal.name for goal in goals if not goal.command)
+    green: list[str] = []
+    said: list[tuple[str, str]] = []
+    if tests is not None:
+        passed = tests.green()
+        failing = {test.name: test for test in tests.failing}
+        green += [name for name in names if name in passed]
+        said += [(name, _failure_line(failing.get(name), tests)) for name in names if name not in passed]
+    for goal in goals:
+        if goal.command:
+            code, output = runner.run_apart(goal.command)
+            last = output.strip().rpartition("\n")[2][:SAID_CHARS]
+            if code == 0:
+                green.append(goal.name)
+            else:
+                said.append((goal.name, f"exit {code}: {last}" if last else f"exit {code}"))
+    whole = tests is None or (tests.report.whole and all(name in tests.report.outcomes for name in names))
+    return GoalRun(green=tuple(green), said=tuple(said), whole=whole)
+
+
+def _failure_line(test: FailingTest | None, tests: TestRun) -> str:
+    """What a test gave, in a line."""
+    if test is None:
+        return tests.report.problem or "it did not run"
+    if test.actual and test.actual != test.expected:
+        return test.actual.partition("\n")[0][:SAID_CHARS]
+    return test.message.partition("\n")[0][:SAID_CHARS]

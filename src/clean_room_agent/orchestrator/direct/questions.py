@@ -2,7 +2,7 @@
 before drawn ones; then the candidates that came nearest are gone on from.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -26,9 +26,7 @@ from clean_room_agent.execute.forms.place import (
 )
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.direct.candidates import TriedAnswer
-from clean_room_agent.orchestrator.direct.goal_results import GoalRun
-from clean_room_agent.orchestrator.direct.route import Answered, Fault, Question
+from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
 
 MASKED_AT_A_TIME = 4
 """Gaps of one place in one round: as many as a server on a small machine answers side by side. The first answers are often
@@ -48,6 +46,33 @@ LONG = 40
 """Lines from which on a definition's wrong lines are asked for, not all of it."""
 STUBS = ("pass", "...", "return", "return None", "raise NotImplementedError", "throw new Error")
 """How the only line of a body begins that has still to be written."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """A question about one place, whose answer gives a candidate."""
+
+    item: str
+    """Unique within the run."""
+    path: str
+    symbol: str
+    send: Callable[[str], Answered]
+    """Asks it for a pass; raises WindowExceeded."""
+    write: Callable[[Answered], "str | Fault"]
+    """The file's text with the answer in it, or why there is none."""
+    base: int = 0
+    """The number of the candidate in whose tree it is asked; 0: in the run's head."""
+
+
+class Fault(Struct, frozen=True):
+    """Why an answer gives no candidate."""
+
+    words: str
+
+
+Rounds = Callable[[Sequence[TriedAnswer]], Iterable[Sequence[Question]]]
+"""The rounds of questions, in order of promise, each made when the ones before are judged; it is given all candidates so
+far, a list that grows.
+"""
 
 
 class Target(Struct, frozen=True, kw_only=True):

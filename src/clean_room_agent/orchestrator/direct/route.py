@@ -5,32 +5,48 @@ Shown failing code, small models repair it no better than they write it anew, an
 loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.goals import Goals
+from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, NamedDefinition, TracedFunction
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.db.raw.passes import AttemptRow, ValidationRow
+from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.forms.place import Assignment, place_of
+from clean_room_agent.execute.goal_places import observed_text, rank_places
+from clean_room_agent.execute.goals.new_tests import Looked
+from clean_room_agent.languages.test_names import file_part
 from clean_room_agent.orchestrator.commits import Tree
-from clean_room_agent.orchestrator.direct.candidates import TriedAnswer, choose, in_vain, likeliest_first
-from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_example
-from clean_room_agent.orchestrator.direct.goal_results import run_goals
+from clean_room_agent.orchestrator.direct.candidates import (
+    Answered,
+    GoalsAtBase,
+    TriedAnswer,
+    choose,
+    in_vain,
+    likeliest_first,
+    run_goals,
+)
+from clean_room_agent.orchestrator.direct.questions import Fault, Question, Questions, Rounds, Target
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
+from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
 from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
+from clean_room_agent.orchestrator.stated_goals import Found, Seen, StatedGoals
 from clean_room_agent.orchestrator.steps.attempt import Judgment
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
+from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.orchestrator.test_runs.worktrees import at_a_time
+from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 
 PART, STEP = "direct", "change"
 """The ids under which its pass is recorded."""
@@ -42,47 +58,18 @@ READ_PER_WRITTEN = 10
 """Tokens that a model reads in the time in which it writes one, without a GPU."""
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
+MOST_PLACES = 6
+OBSERVED_CHARS = 900
+"""Of what was observed, in a prompt of some 1,500 tokens."""
 
 
-class Answered(Struct, frozen=True, kw_only=True):
-    """What a model said to a question."""
+class HeldExamples(Struct, frozen=True, kw_only=True):
+    """Examples that are run from one file of tests."""
 
-    text: str
-    call_id: int
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    latency_ms: int = 0
-    likelihood: float | None = None
-    """Mean log-probability of its tokens."""
-    fault: str = ""
-    """Why it cannot be read; "" if it can."""
-
-
-class Question(Struct, frozen=True, kw_only=True):
-    """A question about one place, whose answer gives a candidate."""
-
-    item: str
-    """Unique within the run."""
-    path: str
-    symbol: str
-    send: Callable[[str], Answered]
-    """Asks it for a pass; raises WindowExceeded."""
-    write: Callable[[Answered], "str | Fault"]
-    """The file's text with the answer in it, or why there is none."""
-    base: int = 0
-    """The number of the candidate in whose tree it is asked; 0: in the run's head."""
-
-
-class Fault(Struct, frozen=True):
-    """Why an answer gives no candidate."""
-
-    words: str
-
-
-Rounds = Callable[[Sequence[TriedAnswer]], Iterable[Sequence[Question]]]
-"""The rounds of questions, in order of promise, each made when the ones before are judged; it is given all candidates so
-far, a list that grows.
-"""
+    home: Home
+    calls: tuple[Looked, ...]
+    gave: tuple[str, ...]
+    """What each gave at the base, which is what its documentation says."""
 
 
 class Direct(Struct, frozen=True, kw_only=True):
@@ -99,9 +86,99 @@ class Direct(Struct, frozen=True, kw_only=True):
     """Answer tokens that it may take, with those that are read at a tenth."""
 
 
+def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
+    """Whether the direct route did the task; `files` are those that the user allows, all if empty."""
+    goals = run.progress.goals.deciding
+    if not goals:
+        return False
+    trace = _traced(run, goals, at_base.standard)
+    if trace.problem:
+        run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
+    targets, functions = _targets(run, trace, goals, files)
+    _record_places(run, trace, functions)
+    if not targets:
+        return False
+    assignment = Assignment(
+        task=run.task.words,
+        goals=goals,
+        observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
+    )
+    run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
+    fills = run.models.can_fill("coding", pass_id=_pass_id(run))
+
+    def text(commit: str, path: str) -> str:
+        return run.commits.tree(commit).texts((path,))[0].get(path, "")
+
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills)
+    places = [(target.place.path, target.place.name) for target in targets]
+    direct = Direct(
+        held=held_examples(run, at_base.standard, places, goals),
+        goals=Goals(tests=goals, commit=run.progress.goals.commit),
+        base=at_base.standard,
+        places=tuple(target.place.name for target in targets),
+        limit=run.limits.solve.direct_tokens,
+    )
+    return try_direct(run, direct, questions.rounds)
+
+
+def _pass_id(run: Run) -> str:
+    return implement_pass(run.task.task_id, PART, STEP)
+
+
+def _traced(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
+    entry = run.journal.entry(run.task.task_id, "goal_trace", GoalTrace, (run.commits.head,))
+    if entry.value is not None:
+        return entry.value
+    names = [goal.name for goal in goals if not goal.command]
+    paths = {goal.path or file_part(goal.name) for goal in goals}
+    passing = sorted(name for name in like.green() if file_part(name) in paths)
+    run.recorder.observer.notice(PassProgress(doing="running the goal tests to see what they execute"))
+    run.tests.checkout(run.commits.head)
+    return entry.keep(trace_goals(run.tests, names or goals[0].command, passing if names else (), like))
+
+
+def _targets(
+    run: Run, trace: GoalTrace, goals: Sequence[GoalTest], files: Sequence[str]
+) -> tuple[list[Target], list[TracedFunction]]:
+    """The likeliest places, with their files' texts; and their functions."""
+    words = " ".join((run.task.words, *(goal.call for goal in goals)))
+    tree = run.commits.tree()
+    targets: list[Target] = []
+    functions: list[TracedFunction] = []
+    for one in rank_places(trace, words):
+        if len(targets) == MOST_PLACES:
+            break
+        if not one.name or not may_change(run, tree, one.path, files):
+            continue
+        text = tree.texts((one.path,))[0][one.path]
+        place = place_of(one, text)
+        if place is not None and place not in [target.place for target in targets]:
+            targets.append(Target(place=place, text=text))
+            functions.append(one)
+    return targets, functions
+
+
+def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction]) -> None:
+    """The places that are asked about, and those that are not, as decisions of the pass."""
+    pass_id = _pass_id(run)
+    rows = [
+        DecisionRow(
+            task_id=pass_id,
+            stage="trace",
+            subject=Subject(path=one.path, symbol=one.name, tier=0, score=round(one.suspicion, 3)),
+            included=one in chosen,
+            detail="primary" if one in chosen else "",
+            reason=f"ran {counted(one.calls, 'time')} under the goal tests",
+            timestamp="",
+        )
+        for one in (*chosen, *(other for other in trace.functions if other not in chosen))
+    ]
+    run.recorder.decisions(pass_id, rows)
+
+
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
-    pass_id = implement_pass(run.task.task_id, PART, STEP)
+    pass_id = _pass_id(run)
     title = f"asking about {listed(direct.places, NAMED)}"
     header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
     entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
@@ -178,9 +255,9 @@ class _Route:
 
     def _cost(self) -> float:
         """Of all answers so far."""
+        answers = [one.answer for one in self._candidates]
         return sum(
-            (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN
-            for one in self._candidates
+            (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN for one in answers
         )
 
     def _round(self, number: int, questions: Sequence[Question]) -> TriedAnswer | None:
@@ -232,12 +309,7 @@ class _Route:
             path=question.path,
             symbol=question.symbol,
             base=question.base,
-            answer=answer.text,
-            call_id=answer.call_id,
-            prompt_tokens=answer.prompt_tokens,
-            completion_tokens=answer.completion_tokens,
-            latency_ms=answer.latency_ms,
-            likelihood=answer.likelihood,
+            answer=answer,
             fault=answer.fault,
         )
         if answer.fault:
@@ -313,15 +385,15 @@ class _Route:
         row = AttemptRow(
             task_run_id=self._current.opened.row_id,
             attempt=one.number,
-            prompt_tokens=one.prompt_tokens,
-            completion_tokens=one.completion_tokens,
-            latency_ms=one.latency_ms,
-            raw_response=one.answer,
+            prompt_tokens=one.answer.prompt_tokens,
+            completion_tokens=one.answer.completion_tokens,
+            latency_ms=one.answer.latency_ms,
+            raw_response=one.answer.text,
             patch_applied=bool(one.commit),
             timestamp=run.recorder.now(),
             outcome=outcome,
             diff=one.diff,
-            call_id=one.call_id,
+            call_id=one.answer.call_id,
             commit_hash=one.commit if kept else "",
             error=error,
         )
@@ -395,10 +467,55 @@ def may_change(run: Run, tree: Tree, path: str, files: Sequence[str]) -> bool:
     """Whether a candidate may change the file: none that decides whether tests pass, that is protected, or that the user left
     out.
     """
-    from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
-
     if files and path not in files:
         return False
     if is_test_path(path) or is_test_configuration(path) or path in run.deciding.files:
         return False
     return not matches_glob(path, run.limits.edit.protected) and bool(tree.texts((path,))[0])
+
+
+def held_examples(
+    run: Run, base: TestRun, places: Sequence[tuple[str, str]], goals: Sequence[GoalTest]
+) -> tuple[HeldExamples, ...]:
+    """The examples of the definitions (path, name) that hold at the base, without those that a goal test wants changed."""
+    entry = run.journal.entry(
+        run.task.task_id, "held_examples", tuple[HeldExamples, ...], (run.commits.head,)
+    )
+    if entry.value is not None:
+        return entry.value
+
+    def defined(subjects: Collection[tuple[str, str]]) -> list[NamedDefinition]:
+        found = run.context.definitions(tuple(sorted({name for _, name in subjects})))
+        return [one for one in found if (one.path, one.name) in subjects]
+
+    owners = defined({(path, name.partition(".")[0]) for path, name in places})
+    stated = StatedGoals(run, GoalRuns(run, base), Found())
+    changed = {goal.call for goal in goals}
+    kept: dict[str, list[Seen]] = {}
+    for seen in stated.looked(stated.examples(defined(places), owners)):
+        holds = not seen.observation.problem and {"equal", "raises"} & set(*seen.observation.matches[:1])
+        if holds and seen.case.claim.call not in changed:
+            kept.setdefault(seen.case.home.path, []).append(seen)
+    return entry.keep(
+        tuple(
+            HeldExamples(
+                home=same[0].case.home,
+                calls=tuple(seen.case.looked for seen in same),
+                gave=tuple(seen.observation.described() for seen in same),
+            )
+            for same in kept.values()
+        )
+    )
+
+
+def broken_example(run: Run, base: TestRun, held: Sequence[HeldExamples], commit: str) -> str:
+    """The first of the examples that gives something else in the commit, and what; "" if all hold."""
+    runs = GoalRuns(run, base)
+    for same in held:
+        for call, gave, seen in zip(
+            same.calls, same.gave, runs.look(same.home, same.calls, at=commit), strict=True
+        ):
+            now = seen.problem or seen.described()
+            if now != gave:
+                return f"the documented example {call.call} gives {now}, not {gave} as before"
+    return ""
