@@ -5,11 +5,12 @@ import re
 
 from msgspec import Struct
 
-from clean_room_agent.execute.goals.expressions import CLOSING, OPENING, python_tree, string_end
+from clean_room_agent.execute.goals.expressions import balanced_end, python_tree
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.prompt import CONTEXT, SYSTEM, Prompt, template
 
 ANSWER_TOKENS = 160
+EQUALS = re.compile(r"\s(?:===?|is)\s+")
 RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_][\w.]*)\Z", re.DOTALL)
 
 
@@ -50,19 +51,10 @@ def _expectation(line: str) -> Expectation | None:
     raised = RAISES.match(line)
     if raised is not None:
         return Expectation(call=raised["call"], value=raised["error"], raises=True)
-    at, depth = 0, 0
-    while at < len(line):
-        if line[at] in "\"'":
-            at = string_end(line, at)
-            if at < 0:
-                return None
-            continue
-        depth += (line[at] in OPENING) - (line[at] in CLOSING)
-        if depth == 0 and (found := re.compile(r"\s(?:===?|is)\s+").match(line, at)) is not None:
-            call, value = line[:at].strip(), line[found.end() :].strip()
-            value = value.split("  #")[0].strip()
+    for found in EQUALS.finditer(line):
+        call, value = line[: found.start()].strip(), line[found.end() :].split("  #")[0].strip()
+        if balanced_end(f"({call})", 0) == len(call) + 2:  # else it stands in a string, or in brackets
             return Expectation(call=call, value=value) if call.endswith((")", "]")) and value else None
-        at += 1
     return None
 
 

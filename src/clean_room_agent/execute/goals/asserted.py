@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping
 
 from msgspec import Struct
+from tree_sitter import Node
 
-from clean_room_agent.execute.goals.expressions import CLOSING, OPENING, ScriptExpressions
+from clean_room_agent.execute.forms.place import node_text
+from clean_room_agent.execute.goals.expressions import ScriptExpressions, script_tree
 
 MOST_CHARS = 300
 """Of a call; a longer one says less than the test's failure."""
@@ -19,10 +21,9 @@ MOST_INLINED = 4
 """Names in the place of which their values are put, one in another."""
 EQUAL = re.compile(r"assert(?:\w*Equals?|Is)\Z")
 TRUE, FALSE = re.compile(r"assertTrue\Z"), re.compile(r"assertFalse\Z")
-EXPECTED = re.compile(r"\.(?:toBe|toEqual|toStrictEqual)\((?P<wanted>.*)\)\s*;?\Z", re.DOTALL)
-COMPARED = re.compile(
-    r"assert\.(?:equal|strictEqual|deepEqual|deepStrictEqual)\((?P<sides>.*)\)\s*;?\Z", re.DOTALL
-)
+EXPECTED = frozenset({"toBe", "toEqual", "toStrictEqual"})
+COMPARED = frozenset({"equal", "strictEqual", "deepEqual", "deepStrictEqual"})
+"""The methods of what `expect` gives, and of Node's `assert`, that compare two values for being equal."""
 
 
 class Asserted(Struct, frozen=True, kw_only=True):
@@ -53,18 +54,37 @@ def asserted(statement: str, function: str = "") -> Asserted | None:
 
 def script_asserted(statement: str) -> Asserted | None:
     """As `asserted`, for a statement of JavaScript: `expect(CALL).toBe(VALUE)` and the like, `assert.equal(CALL, VALUE)`."""
-    text = statement.strip().removeprefix("await ")
-    if text.startswith("expect("):
-        end = _closing(text, len("expect"))
-        found = EXPECTED.match(text, end + 1)
-        pair = (text[len("expect(") : end], found["wanted"]) if found else None
-    else:
-        compared = COMPARED.match(text)
-        parts = _split(compared["sides"]) if compared else []
-        pair = (parts[0], parts[1]) if len(parts) > 1 else None
-    if pair is None or not ScriptExpressions().has_call(pair[0]) or len(pair[0]) > MOST_CHARS:
+    tree = script_tree(statement.strip().removesuffix(";").removeprefix("await "))
+    if tree is not None and tree.type == "parenthesized_expression":
+        tree = tree.named_children[0]
+    sides = () if tree is None else _script_sides(tree)
+    if len(sides) < 2 or len(sides[0]) > MOST_CHARS or not ScriptExpressions().has_call(sides[0]):
         return None
-    return Asserted(call=pair[0].strip(), wanted=pair[1].strip().rstrip(","))
+    return Asserted(call=sides[0], wanted=sides[1])
+
+
+def _script_sides(tree: Node) -> tuple[str, ...]:
+    """What is compared for being equal."""
+    function, arguments = _call(tree)
+    owner = function.child_by_field_name("object") if function else None
+    name = function.child_by_field_name("property") if function else None
+    if owner is None or name is None:
+        return ()
+    expect, expected = _call(owner)
+    if expect is not None and expect.text == b"expect" and node_text(name) in EXPECTED:
+        return (*expected[:1], *arguments[:1])
+    return arguments if owner.text == b"assert" and node_text(name) in COMPARED else ()
+
+
+def _call(node: Node) -> tuple[Node | None, tuple[str, ...]]:
+    """What the node calls, and the arguments; None if it is no call."""
+    if node.type != "call_expression":
+        return None, ()
+    given = node.child_by_field_name("arguments")
+    arguments = given.named_children if given is not None else []
+    return node.child_by_field_name("function"), tuple(
+        node_text(one) for one in arguments if one.type != "comment"
+    )
 
 
 def _sides(statement: str) -> tuple[ast.expr, ast.expr] | None:
@@ -140,42 +160,3 @@ class _Inliner(ast.NodeTransformer):
 
 def _calls(source: str) -> bool:
     return any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(source)))
-
-
-def _closing(text: str, opening: int) -> int:
-    """Where the bracket at `opening` is closed; the end if it is not."""
-    depth, place = 0, opening
-    while place < len(text):
-        if text[place] in "\"'`":
-            place = _string_end(text, place)
-        elif text[place] in OPENING:
-            depth += 1
-        elif text[place] in CLOSING:
-            depth -= 1
-            if depth == 0:
-                return place
-        place += 1
-    return len(text)
-
-
-def _split(text: str) -> list[str]:
-    """The arguments, separated by commas outside of brackets and strings."""
-    parts, start, place = [], 0, 0
-    while place < len(text):
-        if text[place] == ",":
-            parts.append(text[start:place])
-            start = place + 1
-        elif text[place] in OPENING:
-            place = _closing(text, place)
-        elif text[place] in "\"'`":
-            place = _string_end(text, place)
-        place += 1
-    return [*parts, text[start:]]
-
-
-def _string_end(text: str, opening: int) -> int:
-    """Where the string that begins at `opening` ends."""
-    place = opening + 1
-    while place < len(text) and (text[place] != text[opening] or text[place - 1] == "\\"):
-        place += 1
-    return place

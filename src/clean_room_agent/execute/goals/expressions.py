@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from tree_sitter import Node
+
+from clean_room_agent.execute.forms.place import node_text
 from clean_room_agent.syntax import ParseGivenUp, parse
 
 MAX_CHARS = 600
@@ -217,6 +220,18 @@ def dotted_name(node: ast.expr) -> str:
     return ""
 
 
+SCRIPT_CALLS = frozenset({"call_expression", "new_expression"})
+SCRIPT_NO_VALUES = frozenset(
+    {
+        "call_expression", "binary_expression", "arrow_function", "assignment_expression", "regex",
+        "template_substitution", "member_expression", "ternary_expression", "function_expression",
+    }
+)  # fmt: skip
+"""Types of nodes that are in no value."""
+SCRIPT_VALUE_CLASSES = frozenset({"Date", "Map", "Set", "BigInt"})
+"""What a value may be made of with `new`."""
+
+
 class ScriptExpressions:
     """JavaScript's and TypeScript's."""
 
@@ -224,53 +239,43 @@ class ScriptExpressions:
 
     def free_names(self, text: str) -> frozenset[str] | None:
         """See `Expressions`."""
-        nodes = _script_nodes(text)
-        if nodes is None:
+        tree = script_tree(text)
+        if tree is None:
             return None
-        bound = {
-            name
-            for kind, name, parent in nodes
-            if kind == "identifier" and parent in {"formal_parameters", "arrow_function"}
-        }
-        return frozenset(
-            {name for kind, name, parent in nodes if kind == "identifier"} - bound - SCRIPT_GLOBALS
-        )
+        used, bound = set(), set(SCRIPT_GLOBALS)
+        for node in _descendants(tree):
+            if node.type == "identifier":
+                binds = node.parent is not None and node.parent.type in {
+                    "formal_parameters",
+                    "arrow_function",
+                }
+                (bound if binds else used).add(node_text(node))
+        return frozenset(used - bound)
 
     def has_call(self, text: str) -> bool:
         """See `Expressions`."""
-        nodes = _script_nodes(text)
-        return nodes is not None and any(
-            kind in {"call_expression", "new_expression"} for kind, _, _ in nodes
-        )
+        tree = script_tree(text)
+        return tree is not None and any(node.type in SCRIPT_CALLS for node in _descendants(tree))
 
     def is_value(self, text: str) -> bool:
         """See `Expressions`."""
-        nodes = _script_nodes(text)
-        if nodes is None:
+        tree = script_tree(text)
+        if tree is None:
             return False
-        kinds = {kind for kind, _, _ in nodes}
-        names = {name for kind, name, _ in nodes if kind == "identifier"}
-        loose = {
-            "call_expression",
-            "binary_expression",
-            "arrow_function",
-            "assignment_expression",
-            "regex",
-            "template_substitution",
-            "member_expression",
-            "ternary_expression",
-            "function_expression",
-        }
+        nodes = list(_descendants(tree))
+        kinds = {node.type for node in nodes}
+        names = {node_text(node) for node in nodes if node.type == "identifier"}
         return (
-            not kinds & loose
-            and names <= {"undefined", "NaN", "Infinity", "Date", "Map", "Set", "BigInt"}
-            and ("new_expression" in kinds or not names & {"Date", "Map", "Set", "BigInt"})
+            not kinds & SCRIPT_NO_VALUES
+            and names <= {"undefined", "NaN", "Infinity", *SCRIPT_VALUE_CLASSES}
+            and ("new_expression" in kinds or not names & SCRIPT_VALUE_CLASSES)
         )
 
     def called(self, text: str) -> tuple[str, ...]:
         """See `Expressions`."""
-        nodes = _script_nodes(text)
-        return tuple(dict.fromkeys(name for kind, name, _ in nodes or () if kind == "callee"))
+        tree = script_tree(text)
+        calls = (node for node in _descendants(tree) if node.type in SCRIPT_CALLS) if tree else ()
+        return tuple(dict.fromkeys(name for name in map(_callee_name, calls) if name))
 
     def comparison(self, text: str) -> tuple[str, str] | None:
         """See `Expressions`."""
@@ -288,45 +293,40 @@ class ScriptExpressions:
         return set(), set(self.free_names(statement) or ()), {root[1]} if root else set()
 
 
-def _script_nodes(text: str) -> list[tuple[str, str, str]] | None:
-    """(type, text of an identifier or a callee, type of the parent) of each node; None if the text is no expression."""
-    source = f"({text.strip()}\n)".encode("utf-8", "replace")
+def script_tree(text: str) -> Node | None:
+    """The tree of a JavaScript expression; None if it is none."""
     try:
-        root = parse(source, "javascript").root_node
+        root = parse(f"({text.strip()}\n)".encode("utf-8", "replace"), "javascript").root_node
     except ParseGivenUp:
         return None
     statements = root.named_children
     if root.has_error or len(statements) != 1 or statements[0].type != "expression_statement":
         return None
-    found: list[tuple[str, str, str]] = []
-    waiting = [statements[0]]
+    if any(node.type in {"sequence_expression", "labeled_statement"} for node in _descendants(root)):
+        return None
+    return statements[0].named_children[0]
+
+
+def _descendants(node: Node) -> Iterator[Node]:
+    """The node and the named ones in it, in their order."""
+    waiting = [node]
     while waiting:
-        node = waiting.pop()
-        shown = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        if node.type in {"sequence_expression", "labeled_statement"}:
-            return None
-        parent = node.parent.type if node.parent is not None else ""
-        found.append((node.type, shown if node.type == "identifier" else "", parent))
-        callee = node.child_by_field_name("function") or node.child_by_field_name("constructor")
-        if node.type in {"call_expression", "new_expression"} and callee is not None:
-            name = ".".join(
-                IDENTIFIER.findall(
-                    _plain_callee(source[callee.start_byte : callee.end_byte].decode("utf-8", "replace"))
-                )
-            )
-            found.append(("callee", name, ""))
-        waiting.extend(reversed(node.named_children))
-    return found
+        found = waiting.pop()
+        yield found
+        waiting.extend(reversed(found.named_children))
 
 
-def _plain_callee(text: str) -> str:
-    """The callee without the arguments of earlier calls in its chain."""
-    kept, depth = "", 0
-    for char in text.removeprefix("new "):
-        depth += (char in OPENING) - (char in CLOSING)
-        if depth == 0 and char not in CLOSING:
-            kept += char
-    return kept
+def _callee_name(call: Node) -> str:
+    """`a.b.c` as it is written; in a chain after a call, without that call's arguments; "" for what has no name."""
+    names: list[str] = []
+    node: Node | None = call
+    while node is not None:
+        if node.type == "member_expression":
+            names.append(node_text(node.child_by_field_name("property") or node))
+        elif node.type == "identifier":
+            names.append(node_text(node))
+        node = next(filter(None, map(node.child_by_field_name, ("function", "constructor", "object"))), None)
+    return ".".join(reversed(names))
 
 
 def balanced_end(text: str, start: int) -> int:
