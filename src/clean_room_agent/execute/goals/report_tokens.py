@@ -26,7 +26,7 @@ from clean_room_agent.execute.goals.expressions import (
     string_end,
 )
 
-TokenKind = Literal["call", "setup", "value", "cue", "word", "comma", "clause", "line", "stop", "section"]
+TokenKind = Literal["call", "value", "cue", "word", "comma", "clause", "line", "stop", "section"]
 ValueKind = Literal["literal", "error", "bare", "output"]
 """`error`: the name of an exception; `bare`: text that stands for a string without quotes; `output`: what a session shows."""
 Usable = Callable[[str, tuple[str, ...]], bool]
@@ -55,6 +55,8 @@ COUNTER = re.compile(
     re.IGNORECASE,
 )
 """Before a number that is no value."""
+UNIT = re.compile(r"[ \t]+([A-Za-z]+)")
+"""The word behind a number."""
 AFTER_NUMBER = frozenset(
     {
         "for", "when", "but", "and", "instead", "not", "rather", "is", "was", "are", "were", "be", "expected", "here", "on", "with", "in", "if", "because", "as", "while", "although", "though", "should", "which", "where", "at", "now", "again", "today", "since", "however", "or", "to", "from", "after", "before", "whereas", "wanted", "yet", "so", "than", "given", "by", "returned", "correct", "then", "it", "i", "fails", "fail", "failed", "gives", "breaks", "holds", "passes", "raises", "returns",
@@ -110,6 +112,16 @@ class Token(Struct, frozen=True, kw_only=True):
     """Of a call: the statements before it that it needs."""
 
 
+def _value(text: str, at: int, end: int | None = None, kind: ValueKind = "literal") -> Token:
+    """A value; of code, which does not stand in the report as it is read, without an extent (`end` is None)."""
+    return Token(kind="value", text=text, at=at, end=at if end is None else end, value=kind)
+
+
+def _error(name: str, at: int, end: int | None = None) -> Token:
+    """The name of an exception, without its module."""
+    return _value(name.rpartition(".")[2], at, end, "error")
+
+
 class ReportReader:
     """Reads the tokens of one report."""
 
@@ -126,9 +138,8 @@ class ReportReader:
             yield from self._prose(text, place, start)
             if kind == "traceback":
                 found = TRACEBACK.search(text, start, end)
-                name = found[1].rpartition(".")[2] if found else ""
                 yield Token(kind="cue", text="got", at=start, end=start)
-                yield Token(kind="value", text=name, at=start, end=end, value="error")
+                yield _error(found[1] if found else "", start, end)
             else:
                 inner = FENCE.match(text, start) if kind == "fence" else None
                 code = inner[2] if inner else text[start:end]
@@ -177,19 +188,18 @@ class ReportReader:
             yield from self._moved(words, at)
             return
         is_call, compared = yield from self._statement(statement, at)
-        shown = "\n".join(line for line in output).strip("\n")
+        shown = "\n".join(output).strip("\n")
         if is_call and shown.strip() and not compared:
             first, _, rest = shown.partition("\n\n")
             said, remark = _without_comment(first.rstrip())
             error = TRACEBACK.search(shown)
             yield Token(kind="cue", text="got", at=at, end=at)
             if error is not None:
-                yield Token(kind="value", text=error[1].rpartition(".")[2], at=at, end=at, value="error")
+                yield _error(error[1], at)
             elif (name := ERROR_NAME.match(said.strip())) is not None:
-                yield Token(kind="value", text=name[0].rpartition(".")[2], at=at, end=at, value="error")
+                yield _error(name[0], at)
             else:
-                kind: ValueKind = "literal" if self._language.is_value(said) else "output"
-                yield Token(kind="value", text=said.strip(), at=at, end=at, value=kind)
+                yield _value(said.strip(), at, kind="literal" if self._language.is_value(said) else "output")
             yield Token(kind="line", text="\n", at=at, end=at)
             for part in (remark, rest):
                 yield from self._moved(part, at)
@@ -197,21 +207,20 @@ class ReportReader:
             yield from self._moved(words, at)
 
     def _python_block(self, code: str, at: int) -> Iterator[Token]:
+        lines = code.splitlines()
         try:
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError):
-            for line in code.splitlines():
+            for line in lines:
                 yield from self._loose_line(line, at)
             return
-        lines = code.splitlines()
         for node in tree.body:
-            source = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-            statement, words = _without_comment(source)
+            statement, words = _without_comment("\n".join(lines[node.lineno - 1 : node.end_lineno]))
             if len(tree.body) == 1 and isinstance(node, ast.Expr) and self._language.is_value(statement):
-                yield Token(kind="value", text=statement.strip(), at=at, end=at)
+                yield _value(statement.strip(), at)
                 continue
             yield from self._statement(statement, at)
-            below = lines[node.end_lineno or 0 :]
+            below = lines[node.end_lineno or 0 :][:1]
             if below and below[0].strip().startswith("#"):
                 words = f"{words} {below[0].strip(' #')}"
             if words:
@@ -225,7 +234,7 @@ class ReportReader:
             yield from self._moved(line, at)
         else:
             if self._language.is_value(statement):
-                yield Token(kind="value", text=statement.strip(), at=at, end=at)
+                yield _value(statement.strip(), at)
             else:
                 yield from self._statement(statement.strip(), at)
             if words:
@@ -239,7 +248,7 @@ class ReportReader:
             if SCRIPT_IMPORT.match(statement) or not statement:
                 pass
             elif self._language.is_value(statement):
-                yield Token(kind="value", text=statement, at=at, end=at)
+                yield _value(statement, at)
             elif SCRIPT_SETUP.match(statement) or self._language.free_names(statement) is not None:
                 yield from self._statement(statement, at)
             else:
@@ -350,9 +359,9 @@ class ReportReader:
         if found is not None:
             return found
         if self._language.is_value(text):
-            return Token(kind="value", text=text, at=at, end=end)
+            return _value(text, at, end)
         if (error := ERROR_NAME.match(text)) is not None and text[error.end() : error.end() + 1] == "(":
-            return Token(kind="value", text=error[0].rpartition(".")[2], at=at, end=end, value="error")
+            return _error(error[0], at, end)
         return Token(kind="word", text=text, at=at, end=end)
 
     def _inline(self, code: str, at: int, end: int) -> "Token | list[Token]":
@@ -373,12 +382,10 @@ class ReportReader:
             return self._called(code, at, end)
         error = re.match(rf"(?:{ERROR_NAME.pattern})(?=:|\Z)", code)
         if error is not None:
-            return Token(kind="value", text=error[0].rpartition(".")[2], at=at, end=end, value="error")
+            return _error(error[0], at, end)
         if re.fullmatch(r"[A-Za-z_$][A-Za-z_$.]*", code) and not language.is_value(code):
             return Token(kind="word", text=code, at=at, end=end)
-        return Token(
-            kind="value", text=code, at=at, end=end, value="literal" if language.is_value(code) else "bare"
-        )
+        return _value(code, at, end, "literal" if language.is_value(code) else "bare")
 
     def _literal(self, text: str, at: int, stop: int) -> Token | None:
         before = text[at - 1] if at else " "
@@ -388,25 +395,24 @@ class ReportReader:
             empty = EMPTY.match(text, at)
             shown = EMPTY_TEXTS[empty[1].lower()] if empty is not None else ""
             if empty is not None and self._language.is_value(shown):
-                return Token(kind="value", text=shown, at=at, end=empty.end())
+                return _value(shown, at, empty.end())
         if (number := NUMBER.match(text, at)) is not None:
             return self._number(text, number)
         if (closed := CURLY.match(text, at)) is not None:
-            return Token(kind="value", text=repr(closed[1] or closed[2]), at=at, end=closed.end())
+            return _value(repr(closed[1] or closed[2]), at, closed.end())
         end = _literal_end(text, at)
         if not 0 < end <= stop or before.isalnum() or not self._language.is_value(text[at:end]):
             return None
         said = ERROR_TEXT.match(text[at:end])
-        shown = said[1].rpartition(".")[2] if said is not None else text[at:end]
-        return Token(kind="value", text=shown, at=at, end=end, value="literal" if said is None else "error")
+        return _value(text[at:end], at, end) if said is None else _error(said[1], at, end)
 
-    def _number(self, text: str, number: re.Match[str]) -> Token | None:
-        after = re.compile(r"[ \t]+([A-Za-z]+)").match(text, number.end())
-        if COUNTER.search(text[max(number.start() - 20, 0) : number.start()]):
-            return Token(kind="word", text=number[0], at=number.start(), end=number.end())
-        if after is not None and after[1].lower() not in AFTER_NUMBER:
-            return Token(kind="word", text=number[0], at=number.start(), end=number.end())
-        return Token(kind="value", text=number[0], at=number.start(), end=number.end())
+    def _number(self, text: str, number: re.Match[str]) -> Token:
+        begin, end = number.span()
+        after = UNIT.match(text, end)
+        counted = after is not None and after[1].lower() not in AFTER_NUMBER
+        if counted or COUNTER.search(text[max(begin - 20, 0) : begin]):
+            return Token(kind="word", text=number[0], at=begin, end=end)
+        return _value(number[0], begin, end)
 
     def _constant(self, found: re.Match[str]) -> Token | None:
         text = found[0]
@@ -416,7 +422,7 @@ class ReportReader:
             text = {"true": "True", "false": "False", "none": "None", "null": "None"}.get(text, text)
         elif text in {"True", "False", "None", "none"}:
             text = {"True": "true", "False": "false"}.get(text, "null")
-        return Token(kind="value", text=text, at=found.start(), end=found.end())
+        return _value(text, found.start(), found.end())
 
 
 def _line_start(text: str, at: int, stop: int) -> Token | None:
@@ -452,9 +458,7 @@ def _word(text: str, at: int, stop: int) -> Token | None:
     if not (before.isalnum() or before in "_."):
         error = ERROR_NAME.match(text, at)
         if error is not None:
-            return Token(
-                kind="value", text=error[0].rpartition(".")[2], at=at, end=error.end(), value="error"
-            )
+            return _error(error[0], at, error.end())
         cue = CUE.match(text, at)
         if cue is not None and cue.end() <= stop:
             return Token(kind="cue", text=str(cue.lastgroup), at=at, end=cue.end())
