@@ -1,17 +1,103 @@
-"""Asks a model what a call should give, where the program cannot read it from the task's words."""
+"""What prompts tell a model of the goal tests, and what it is asked about them.
+
+It is told which functions ran, the likeliest to be wrong first, and what was observed of them:
+
+- chunks.py:9 chunked_iter(src=range(0, 10), size=3, fill=0): cur_chunk = [9, 0], item = 9, lc = 1; yields [6, 7, 8], [9, 0]
+
+It is asked what a call should give where the program cannot read that from the task's words.
+"""
 
 import ast
 import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.context import fence_for, frame
+from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
+from clean_room_agent.artifacts.names import UNQUOTED, quoted
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.execute.goals.expressions import balanced_end, python_tree
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.prompt import CONTEXT, SYSTEM, Prompt, template
 
+WORD = re.compile(r"[^\W\d]\w*")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+LEAST_PART = 3
+"""Letters of a part of a name that says something."""
+NAMED = 2.0
+"""What a definition gains that the words name."""
+PARTLY_NAMED = 1.0
+"""What one gains all of whose parts are in the words."""
+MAX_LINE = 600
+OBSERVED = "observed while the failing test ran"
 ANSWER_TOKENS = 160
 EQUALS = re.compile(r"\s(?:===?|is)\s+")
 RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_][\w.]*)\Z", re.DOTALL)
+
+
+def rank_places(trace: GoalTrace, words: str) -> tuple[TracedFunction, ...]:
+    """The functions that ran, the likeliest first: by suspiciousness, by what `words` (the task, the goal tests' calls) name, and
+    by how near to the failure they are. What stands outside of definitions comes last.
+    """
+    stated = frozenset(WORD.findall(words))
+    parts = frozenset(part for word in stated for part in _name_parts(word))
+    scored = [
+        (not one.name, -one.suspicion * _weight_by_words(one, stated, parts) / (place + 2) ** 0.5, place, one)
+        for place, one in enumerate(trace.functions)
+    ]
+    return tuple(one for *_, one in sorted(scored, key=lambda entry: entry[:3]))
+
+
+def _weight_by_words(function: TracedFunction, stated: frozenset[str], parts: frozenset[str]) -> float:
+    own = function.name.rpartition(".")[2]
+    if own in stated:
+        return 1 + NAMED
+    known = _name_parts(function.name)
+    return 1 + PARTLY_NAMED * len(known & parts) / len(known) if known else 1.0
+
+
+def _name_parts(name: str) -> frozenset[str]:
+    return frozenset(part.lower() for part in PART.findall(name) if len(part) >= LEAST_PART)
+
+
+def observed_text(functions: Iterable[TracedFunction], *, bound: int) -> SourcedText:
+    """What was observed of these functions, framed as code is: the newest call of each first, then calls before it, as far as
+    about `bound` characters allow; "" if nothing was. Secrets were removed when it was recorded.
+    """
+    shown = tuple(functions)
+    rounds = max((len(one.observed) for one in shown), default=0)
+    kept: dict[tuple[int, int], str] = {}
+    left = bound
+    for back in range(1, rounds + 1):
+        for place, one in enumerate(shown):
+            if back > len(one.observed):
+                continue
+            line = observed_line(one, one.observed[-back], newest=back == 1)
+            if line in kept.values():
+                continue
+            if len(line) + 1 > left:
+                continue
+            left -= len(line) + 1
+            kept[place, -back] = line
+    if not kept:
+        return SourcedText("")
+    text = sourced("\n".join(kept[key] for key in sorted(kept)), PromptSource.EVIDENCE)
+    return frame(OBSERVED, text, fence_for((text,)))
+
+
+def observed_line(function: TracedFunction, call: ObservedCall, *, newest: bool = True) -> str:
+    """One call in one line: its arguments, its local variables at the end, and what it gave."""
+    passed = ", ".join(f"{name}={value}" for name, value in call.arguments)
+    held = ", ".join(f"{name} = {value}" for name, value in call.values)
+    told = call.result.startswith(("yields ", "raises ")) or not call.result
+    gave = call.result if told else f"returns {call.result}"
+    if function.failed_at and newest and gave.startswith("raises "):
+        gave += f" at line {function.failed_at}"
+    place = f"{quoted(function.path)}:{function.first_line}"
+    line = f"- {place} {function.name or 'top level'}({passed}): {'; '.join(filter(None, (held, gave)))}"
+    plain = re.sub(UNQUOTED, lambda match: f"\\x{ord(match[0]):02x}", line)
+    return plain if len(plain) <= MAX_LINE else f"{plain[:MAX_LINE]}..."
 
 
 class GoalInputs(Struct, frozen=True, kw_only=True):

@@ -1,16 +1,18 @@
-"""Makes plans: they are asked for, validated, and sent back once with their faults.
+"""Makes plans: they are asked for, validated, and sent back once with their faults. Where a model gives no valid one, the
+task is followed as one part, and a part as one step.
 
 Each `make_...` takes its drafts from one route (`plan_drafts`, or `decomposed_plan` and `decomposed_adjustment`); what is
 promised here holds for each of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage
+from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
@@ -22,7 +24,10 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     PlanVerdict,
     PlanVerdicts,
+    TargetFile,
 )
+from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import is_control_path
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,
@@ -56,12 +61,16 @@ from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     corrected_needs,
     corrected_steps,
+    ending_with,
+    filled_role,
     meta_plan_faults,
     part_plan_doubts,
     part_plan_faults,
+    shortened,
 )
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.probes import NOTHING
+from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 from clean_room_agent.unified_diff import newest_hunks
 
 MAX_DRAFTS = 2
@@ -70,6 +79,11 @@ Route = Literal["one-call", "decomposed"]
 
 PlanT = TypeVar("PlanT", bound=Artifact)
 NO_PLAN = GoalCheckInputs(task=NOTHING, part=NOTHING, done=(NOTHING,), before=(NOTHING,), after=(NOTHING,))
+WHOLE = "whole"
+"""Names the one part, and the one step."""
+MAX_FILES = 3
+"""Taken from what is in scope: all of them go into the coder's context before anything else does."""
+RANKS: dict[Detail, int] = {"primary": 0, "supporting": 1, "type_context": 2}
 
 
 def make_meta_plan(
@@ -352,3 +366,68 @@ def part_plan_tokens(
         models.measure(SYMBOL_TARGETS, targets) + SYMBOL_TARGETS.max_answer_tokens,
         models.measure(STEP_DESIGN, steps) + STEP_DESIGN.max_answer_tokens,
     )
+
+
+def files_in_scope(
+    context: ContextPackage, *, protected: Iterable[str], scripts: Collection[str]
+) -> tuple[str, ...]:
+    """The files of a context that a change may touch, best first: named before found, shown whole before outlined.
+
+    Files that decide whether tests pass (`scripts` are those that the test commands run) are included only if the task
+    names them.
+    """
+    patterns = tuple(protected)
+
+    def allowed(path: str) -> bool:
+        if is_control_path(path) or matches_glob(path, patterns):
+            return False
+        decides = is_test_path(path) or is_test_configuration(path) or path in scripts
+        return not decides or path in context.task
+
+    items = sorted(
+        (item for item in context.items if item.section == "code"),
+        key=lambda item: (item.tier, RANKS[item.detail], -item.score, item.path),
+    )
+    found = (*(item.path for item in items), *(item.path for item in context.dropped))
+    return tuple(path for path in dict.fromkeys(found) if allowed(path))
+
+
+def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
+    """A plan with one part: the task's words and the first of `files`. Its rationale is `why` there is no other plan."""
+    words = shortened(task)
+    part = Part(id=WHOLE, description=words, affected_files=tuple(files)[:MAX_FILES])
+    return MetaPlan(task_summary=words, parts=(part,), rationale=why)
+
+
+def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
+    """A plan with one step: the part's words and the files that it names, else the first of `scope`; None if there are
+    none.
+
+    A named file that is not among `paths`, those in the tree, is taken for the only one that ends in that name.
+    Otherwise it is created, if the tree has a file with the same suffix; but not a test file that the task does not
+    name, nor a name without a suffix. A path where no file can be is left out.
+    """
+    places = Places.of(paths)
+    kinds = {PurePosixPath(path).suffix for path in paths} - {""}
+    meant = (path if path in paths else ending_with(path, paths) or path for path in part.affected_files)
+    named = dict.fromkeys(
+        path
+        for path in meant
+        if (path in paths and not places.outside(path))
+        or (
+            PurePosixPath(path).suffix in kinds
+            and (path in task or not is_test_path(path))
+            and not places.obstacle(path)
+        )
+    )
+    files = tuple(named or dict.fromkeys(tuple(scope)[:MAX_FILES]))
+    if not files:
+        return None
+    words = part.description.strip()
+    step = PlanStep(
+        id=WHOLE,
+        description=words if len(files) == 1 else f"{words}\nChange only those of the files that need it.",
+        target_files=tuple(TargetFile(path=path, role=filled_role(path, paths)) for path in files),
+        any_of_files=True,
+    )
+    return PartPlan(part_id=part.id, task_summary=words, steps=(step,))

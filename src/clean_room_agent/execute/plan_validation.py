@@ -37,6 +37,10 @@ ALIKE = 0.8
 """Likeness of two such words from which on one may be the other, mistyped: `mony` and `money`."""
 
 
+MAX_WORDS = 400
+"""Characters of a task that describe it in a part or a step; every prompt shows the whole task as well."""
+
+
 def corrected_steps(
     steps: Sequence[PlanStep], paths: Collection[str]
 ) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
@@ -161,6 +165,14 @@ def _file_name_of(path: str) -> str:
 def _only_ending_with(paths: Collection[str], ending: str) -> str:
     found = [known for known in paths if f"/{known}".endswith(ending)]
     return found[0] if len(found) == 1 else ""
+
+
+def shortened(task: str) -> str:
+    """The task's words, or only their beginning if there are many."""
+    words = task.strip()
+    if len(words) <= MAX_WORDS:
+        return words
+    return f"{words[:MAX_WORDS].rsplit(maxsplit=1)[0]} ..."
 
 
 def meta_plan_faults(plan: MetaPlan, *, max_parts: int) -> tuple[str, ...]:

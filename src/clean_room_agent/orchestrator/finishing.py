@@ -278,7 +278,7 @@ def _landing(run: Run) -> str:
     goals, done = run.progress.goals.commit, run.progress.plan.done
     if not goals or run.limits.evidence.keep:
         return run.commits.head
-    from clean_room_agent.orchestrator.goal_commits import without_goal_tests
+    from clean_room_agent.orchestrator.goals import without_goal_tests
 
     accepted = [one.commit for one in done if one.commit != run.commits.head]
     return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))

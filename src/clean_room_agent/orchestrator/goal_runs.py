@@ -17,8 +17,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.test_results import RED
 from clean_room_agent.execute.goals import script_tests
-from clean_room_agent.execute.goals.confirming import Observation
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Observation, Placed
 from clean_room_agent.execute.goals.python_tests import (
     SEEN_FILE,
     is_unittest_style,

@@ -16,11 +16,14 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
 from clean_room_agent.execute.plan import (
     Route,
+    files_in_scope,
     make_meta_plan,
     make_part_plan,
     meta_plan_tokens,
     part_plan_tokens,
     refused,
+    whole_part,
+    whole_task,
 )
 from clean_room_agent.execute.plan_drafts import PartAsked, PlanDraft, PlanLimits, Rejected
 from clean_room_agent.llm.client import ModelClient
@@ -75,8 +78,6 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: PlanDraft[MetaPlan
     files = _editable_scope(run, package)
     if not files:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
-    from clean_room_agent.execute.fallback_plans import whole_task
-
     whole = whole_task(run.task.description, files, why)
     paths = ", ".join(whole.parts[0].affected_files)
     return _fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
@@ -190,8 +191,6 @@ def _end_of_steps(
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
     scope = _editable_scope(run, package)
-    from clean_room_agent.execute.fallback_plans import whole_part
-
     whole = whole_part(part, run.task.description, scope, run.commits.tree().places)
     if whole is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
@@ -214,8 +213,6 @@ def _fallen_back(
 
 def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     """The files in scope that an edit could change, best first."""
-    from clean_room_agent.execute.fallback_plans import files_in_scope
-
     tree = run.commits.tree()
     files = files_in_scope(package, protected=run.limits.edit.protected, scripts=run.deciding.files)
     texts, _ = tree.texts(files)

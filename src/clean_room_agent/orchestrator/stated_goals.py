@@ -15,16 +15,29 @@ from clean_room_agent.execute.goal_prompts import (
     GoalInputs,
     stands_in,
 )
-from clean_room_agent.execute.goals.confirming import Conclusion, Observation, Wanted, conclude
+from clean_room_agent.execute.goals.confirming import (
+    Conclusion,
+    Looked,
+    NewTest,
+    Observation,
+    Wanted,
+    conclude,
+)
 from clean_room_agent.execute.goals.expressions import (
     PythonExpressions,
     ScriptExpressions,
     free_names_of,
     python_tree,
 )
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest
 from clean_room_agent.execute.goals.python_tests import bound_elsewhere, names_bound, test_name
-from clean_room_agent.execute.goals.report import Claim, StatedValue, names_in, read_report
+from clean_room_agent.execute.goals.report import (
+    Claim,
+    StatedValue,
+    documented_claims,
+    names_in,
+    read_report,
+    script_claims,
+)
 from clean_room_agent.execute.goals.resolving import (
     SCRIPTS,
     Known,
@@ -82,14 +95,6 @@ class Seen(Struct, frozen=True, kw_only=True):
     conclusion: Conclusion
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """A call that should give something else than it does."""
-
-    source: GoalSource
-    seen: Seen
-    wanted: Wanted
-
-
 class Found(Struct, kw_only=True):
     """What came of a source of goal tests."""
 
@@ -125,8 +130,8 @@ class StatedGoals:
             self._found.considered.append(f"{one.case.claim.call}: {gives}")
         self.add(
             [
-                *_wishes(GoalSource.STATED, seen),
-                *_wishes(GoalSource.DOCUMENTED, [one for one in looked if one not in seen]),
+                *((GoalSource.STATED, one) for one in seen),
+                *((GoalSource.DOCUMENTED, one) for one in looked if one not in seen),
             ]
         )
         if not any(test.source is GoalSource.STATED for test in self._found.tests):
@@ -141,11 +146,6 @@ class StatedGoals:
         self, definitions: Sequence[NamedDefinition], owners: Sequence[NamedDefinition] = ()
     ) -> list[Case]:
         """The examples in the documentation of these definitions; of methods, those whose classes are among `owners`."""
-        from clean_room_agent.execute.goals.examples import (
-            documented_claims,
-            script_claims,
-        )  # few tasks need it
-
         cases: list[Case] = []
         known_names = {(one.path, one.name): one for one in (*definitions, *owners) if "." not in one.name}
         for one in definitions:
@@ -188,26 +188,29 @@ class StatedGoals:
             if len(same) > 1 and self._judge(same[0], asked, unanimous=len(same) == DRAWS):
                 return
 
-    def add(self, wishes: Sequence[Wish]) -> bool:
-        """Add the tests of the wishes that fail at the base as they should; whether there are any."""
+    def add(self, seen: Sequence[tuple[GoalSource, Seen]]) -> bool:
+        """Add the tests of those calls that should give something else, as far as they fail at the base as they should; whether
+        any does.
+        """
         added = False
-        by_home: dict[str, list[Wish]] = {}
-        for one in wishes[:MAX_TESTS]:
-            by_home.setdefault(one.seen.case.home.path, []).append(one)
+        by_home: dict[str, list[tuple[GoalSource, Seen]]] = {}
+        for source, one in [(source, one) for source, one in seen if one.conclusion.wanted][:MAX_TESTS]:
+            by_home.setdefault(one.case.home.path, []).append((source, one))
         for same in by_home.values():
-            home = self.home_now(same[0].seen.case.home)
+            home = self.home_now(same[0][1].case.home)
             taken = set(names_bound(home.text))
             tests: dict[str, NewTest] = {}
-            for one in same:
-                test = self._test(one.seen, one.wanted, taken, home)
+            for _, one in same:
+                test = self._test(one, taken, home)
                 taken.add(test.name)
                 tests[test.name] = test
-            observed = {name: one.seen.observation for name, one in zip(tests, same, strict=True)}
+            observed = {name: one.observation for name, (_, one) in zip(tests, same, strict=True)}
             checked = self._runs.checked(home, tuple(tests.values()), observed)
             if checked is not None:
                 added = True
-                sources = {name: one.source for name, one in zip(tests, same, strict=True)}
-                self.take(sources, checked, observed)
+                self.take(
+                    {name: source for name, (source, _) in zip(tests, same, strict=True)}, checked, observed
+                )
         return added
 
     def home_now(self, home: Home) -> Home:
@@ -387,8 +390,9 @@ class StatedGoals:
                 seen.append(Seen(case=case, observation=observation, conclusion=conclusion))
         return tuple(seen)
 
-    def _test(self, one: Seen, wanted: Wanted, taken: set[str], home: Home) -> NewTest:
-        claim, style = one.case.claim, home.style
+    def _test(self, one: Seen, taken: set[str], home: Home) -> NewTest:
+        claim, style, wanted = one.case.claim, home.style, one.conclusion.wanted
+        assert wanted is not None, "tests are written of what is concluded"
         inside = style is None and (
             one.case.missing
             or any(bound_elsewhere(home.text, each) for each in one.case.imports if home.text)
@@ -455,15 +459,7 @@ class StatedGoals:
         else:
             case = replace(seen.case, claim=replace(seen.case.claim, values=(value,)))
             looked = self.looked([case])
-        return self.add(_wishes(source, looked))
-
-
-def _wishes(source: GoalSource, seen: Sequence[Seen]) -> list[Wish]:
-    return [
-        Wish(source=source, seen=one, wanted=one.conclusion.wanted)
-        for one in seen
-        if one.conclusion.wanted is not None
-    ]
+        return self.add([(source, one) for one in looked])
 
 
 def compile_statement(code: str) -> "ast.Module":

@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from clean_room_agent.execute.goals.confirming import Wanted
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Wanted
 from clean_room_agent.execute.goals.python_tests import (
     PROBE,
     SEEN_FILE,

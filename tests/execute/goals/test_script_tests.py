@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.artifacts.goals import NamedDefinition
-from clean_room_agent.execute.goals.confirming import Wanted
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Wanted
 from clean_room_agent.execute.goals.script_tests import (
     SEEN_FILE,
     import_of,

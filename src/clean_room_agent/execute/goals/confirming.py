@@ -4,6 +4,8 @@ The report is confirmed where a value that it says the call gives now is the one
 wanted, and that is not what it gave, is then the wanted one; a report that says how it should be and nothing of how it is
 needs no more. Where the two sides are exchanged, or where what it says it gives now is something else, nothing is
 concluded.
+
+The types of this module, of the calls that are looked at and the tests that are written, serve any language.
 """
 
 import ast
@@ -226,3 +228,45 @@ def _relation(value: StatedValue, matching: Sequence[Pair]) -> Relation | None:
     used = [relation for one, matched in matching if one.part == value.part for relation in matched]
     order: tuple[Relation, ...] = ("last", "first", "tail", "head", "suffix", "prefix")
     return next((relation for relation in order if relation in used), None)
+
+
+class Looked(Struct, frozen=True, kw_only=True):
+    """A call that is looked at."""
+
+    call: str
+    setup: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    stated: tuple[tuple[str, str], ...] = ()
+    """(kind, text) of each value that is compared with what it gives."""
+    missing: bool = False
+    """Whether what it calls is still to be added."""
+
+
+class NewTest(Struct, frozen=True, kw_only=True):
+    """A test to be written."""
+
+    name: str
+    """Of its function."""
+    call: str
+    wanted: Wanted
+    setup: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    """Import statements for the names that it uses."""
+    inside: bool = False
+    """Whether its imports must stand in it, as they fail at the base."""
+    iterated: bool = False
+    """Whether the call gives an iterator."""
+    awaited: bool = False
+    """Whether the call gives a promise."""
+    statement: str = ""
+    """What the test does, where that is not one call with a wanted value."""
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """A file with tests added."""
+
+    text: str
+    names: tuple[str, ...]
+    """Of the tests, each `Class::function` or `function`."""
+    codes: tuple[str, ...]
+    """The text of each, not indented."""

@@ -7,9 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from clean_room_agent.execute.goals.confirming import Wanted
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, Wanted
 from clean_room_agent.execute.goals.expressions import PYTHON_VALUES, free_names_of, python_tree
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
 
 PROBE = "test_cra_looks_at_calls"
 SEEN_FILE = "goal-values.json"

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clean_room_agent.artifacts.goals import NamedDefinition
-from clean_room_agent.execute.goals.confirming import Wanted
-from clean_room_agent.execute.goals.new_tests import Looked, NewTest, Placed
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, Wanted
 
 PROBE = "cra looks at calls"
 SEEN_FILE = "goal-values.json"

@@ -20,8 +20,8 @@ from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, place_of
-from clean_room_agent.execute.goal_places import observed_text, rank_places
-from clean_room_agent.execute.goals.new_tests import Looked
+from clean_room_agent.execute.goal_prompts import observed_text, rank_places
+from clean_room_agent.execute.goals.confirming import Looked
 from clean_room_agent.languages.test_names import file_part
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import (
