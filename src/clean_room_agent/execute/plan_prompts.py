@@ -228,7 +228,13 @@ def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonS
     """The schema of at most so many steps, called s1, s2 and so on, whose files are `known` or look like a file."""
     named = {"type": "string", "pattern": STEP_ID_PATTERN}
     schema = _with_properties(schema, "StepAnswer", id=named, needs={"items": named})
-    return at_most(_with_properties(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
+    return at_most(_with_paths(schema, known, "FileAnswer", "path"), "steps", most)
+
+
+def _with_paths(schema: JsonSchema, known: Collection[str], definition: str, key: str) -> JsonSchema:
+    """The schema in which the key of an answer is a path, or a list of paths."""
+    path = _path_schema(known)
+    return _with_properties(schema, definition, **{key: {"items": path} if key == "files" else path})
 
 
 def _with_properties(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
@@ -309,9 +315,7 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: at_most(
-        _with_properties(schema, "PartAnswer", files={"items": _path_schema(inputs.paths)}),
-        "parts",
-        inputs.max_parts,
+        _with_paths(schema, inputs.paths, "PartAnswer", "files"), "parts", inputs.max_parts
     ),
 )
 
@@ -358,7 +362,7 @@ CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = plan_prompt(
         '"summary": "Feed the young quokkas too."}'
     ),
     narrow=lambda schema, inputs: at_most(
-        _with_properties(schema, "PointAnswer", file=_path_schema(inputs.paths)), "points", inputs.max_points
+        _with_paths(schema, inputs.paths, "PointAnswer", "file"), "points", inputs.max_points
     ),
 )
 
@@ -423,9 +427,7 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
         '{"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}'
     ),
     narrow=lambda schema, inputs: at_most(
-        _with_properties(schema, "TargetAnswer", file=_path_schema(inputs.paths)),
-        "targets",
-        inputs.max_targets,
+        _with_paths(schema, inputs.paths, "TargetAnswer", "file"), "targets", inputs.max_targets
     ),
 )
 

@@ -279,7 +279,9 @@ def _followed_faults(plan: PlanArtifact) -> list[str]:
 def _steps_faults(
     steps: tuple[PlanStep, ...], paths: Collection[str], *, known: Iterable[str] = ()
 ) -> list[str]:
-    return _written_faults(steps, known=known) or _existence_faults(steps, Places.of(paths))
+    """The faults of the steps in themselves; if there are none, where they do not find the files as they expect them."""
+    written = _written_faults(steps, known=known)
+    return written or [fault for fault, _ in _step_by_step(steps, Places.of(paths))]
 
 
 def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -> list[str]:
@@ -299,11 +301,6 @@ def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -
 def place_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
     """The targets that are no files and cannot become any, or should be there and are not, after the steps before."""
     return [fault for fault, kind in _step_by_step(steps, places) if kind != "there"]
-
-
-def _existence_faults(steps: tuple[PlanStep, ...], places: Places) -> list[str]:
-    """Whether each step finds the files as it expects them, after the steps before it."""
-    return [fault for fault, _ in _step_by_step(steps, places)]
 
 
 def _step_by_step(steps: tuple[PlanStep, ...], places: Places) -> Iterator[tuple[str, str]]:

@@ -59,6 +59,18 @@ class Home(Struct, frozen=True, kw_only=True):
     style: Style | None = None
     """How its tests are written, if they are in JavaScript or TypeScript."""
 
+    def with_probe(self, calls: Sequence[Looked]) -> tuple[str, str]:
+        """The file's text with a test that looks at the calls, and the test's name."""
+        if self.style is not None:
+            return script_tests.with_probe(self.text, calls, self.style), script_tests.PROBE
+        return with_probe(self.text, calls, unittest=self.unittest)
+
+    def with_tests(self, tests: Sequence[NewTest]) -> Placed | None:
+        """The file with the tests; None if it cannot be parsed."""
+        if self.style is not None:
+            return script_tests.place(self.text, tests, self.style)
+        return place(self.text, tests, unittest=self.unittest)
+
 
 class Checked(Struct, frozen=True, kw_only=True):
     """New tests that fail at the base as they should, in one file."""
@@ -128,10 +140,7 @@ class GoalRuns:
 
     def look(self, home: Home, calls: Sequence[Looked], *, at: str = "") -> tuple[Observation, ...]:
         """What each of the calls gives at the base, or at another commit; each has a problem if they cannot be run."""
-        if home.style is not None:
-            text, name = script_tests.with_probe(home.text, calls, home.style), script_tests.PROBE
-        else:
-            text, name = with_probe(home.text, calls, unittest=home.unittest)
+        text, name = home.with_probe(calls)
         commit = self._commit({home.path: text}, "Look at calls", at=at)
         if not commit:
             return tuple(Observation(problem="the file of tests cannot be written") for _ in calls)
@@ -163,25 +172,20 @@ class GoalRuns:
         does.
         """
         left = list(tests)
-        placed: Placed | None
         while left:
-            if home.style is not None:
-                placed = script_tests.place(home.text, left, home.style)
-            else:
-                placed = place(home.text, left, unittest=home.unittest)
+            placed = home.with_tests(left)
             commit = self._commit({home.path: placed.text}, "Try goal tests") if placed is not None else ""
             if placed is None or not commit:
                 return None
             runs = [self._run_named(commit, home, placed.names) for _ in range(2)]
-            good, names = [], []
+            good: dict[str, NewTest] = {}
             for test, name in zip(left, placed.names, strict=True):
-                failures = [_failure(one, home.path, name) for one in runs]
-                if None not in failures and _is_right(failures, seen[test.name]):  # type: ignore[arg-type]
-                    good.append(test)
-                    names.append(failures[0].name)  # type: ignore[union-attr]
+                failures = [found for one in runs if (found := _failure(one, home.path, name)) is not None]
+                if len(failures) == len(runs) and _is_right(failures, seen[test.name]):
+                    good[failures[0].name] = test
             if len(good) == len(left):
-                return Checked(home=home, placed=placed, tests=tuple(left), names=tuple(names))
-            left = good
+                return Checked(home=home, placed=placed, tests=tuple(left), names=tuple(good))
+            left = list(good.values())
         return None
 
     def keep(self, texts: Mapping[str, str]) -> str:

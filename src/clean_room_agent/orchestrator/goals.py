@@ -25,6 +25,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_asserted
 from clean_room_agent.execute.goals.confirming import NewTest, Observation, Wanted
+from clean_room_agent.execute.goals.expressions import python_module
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.json_values import to_plain
@@ -200,11 +201,12 @@ def _holds(case: Case, observation: Observation) -> bool:
 
 def _left_side(code: str) -> str:
     """The first call in the statement."""
-    for node in ast.walk(ast.parse(code)):
+    nodes = list(ast.walk(ast.parse(code)))
+    for node in nodes:
         if isinstance(node, ast.Compare):
             return ast.unparse(node.left)
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    return ast.unparse(calls[0]) if calls else code.partition("\n")[0]
+    call = next((node for node in nodes if isinstance(node, ast.Call)), None)
+    return ast.unparse(call) if call is not None else code.partition("\n")[0]
 
 
 def related_red_tests(run: Run, baseline: TestRun, mentioned: Sequence[NamedDefinition]) -> list[GoalTest]:
@@ -274,13 +276,10 @@ def _source_of(run: Run, name: str) -> str:
     if is_of_file(name) or not path.endswith(".py"):
         return text
     parts = re.split(r"::|\.", name.partition("[")[0])
-    try:
-        nodes = ast.walk(ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError):
-        return text
+    tree = python_module(text)
     functions = [
         node
-        for node in nodes
+        for node in (ast.walk(tree) if tree is not None else ())
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]
     ]
     return "\n".join(ast.get_source_segment(text, node) or "" for node in functions) or text

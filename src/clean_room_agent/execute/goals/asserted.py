@@ -13,7 +13,7 @@ from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.execute.forms.place import node_text
-from clean_room_agent.execute.goals.expressions import ScriptExpressions, script_tree
+from clean_room_agent.execute.goals.expressions import ScriptExpressions, python_module, script_tree
 
 MOST_CHARS = 300
 """Of a call; a longer one says less than the test's failure."""
@@ -89,10 +89,10 @@ def _call(node: Node) -> tuple[Node | None, tuple[str, ...]]:
 
 def _sides(statement: str) -> tuple[ast.expr, ast.expr] | None:
     """What is compared for being equal, or true, or false."""
-    try:
-        (only,) = ast.parse(statement.strip()).body
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_module(statement.strip())
+    if tree is None or len(tree.body) != 1:
         return None
+    (only,) = tree.body
     if isinstance(only, ast.Assert):
         return _sides_of_test(only.test)
     if isinstance(only, ast.Expr) and isinstance(only.value, ast.Call):
@@ -121,9 +121,8 @@ def _sides_of_method(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
 
 def _assigned_once(function: str) -> Mapping[str, ast.expr]:
     """The names that the source binds in one place alone, by a plain assignment."""
-    try:
-        tree = ast.parse(function)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_module(function)
+    if tree is None:
         return {}
     bound = [
         node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)

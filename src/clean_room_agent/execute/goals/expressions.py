@@ -155,9 +155,8 @@ class PythonExpressions:
 
     def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
         """See `Expressions`."""
-        try:
-            tree = ast.parse(statement)
-        except (SyntaxError, ValueError, RecursionError):
+        tree = python_module(statement)
+        if tree is None:
             return set(), set(), set()
         bound: set[str] = set()
         for node in ast.walk(tree):
@@ -186,6 +185,14 @@ def _changed_name(statement: ast.stmt) -> str:
         else:
             target = target.func if isinstance(target, ast.Call) else target.value
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def python_module(code: str) -> ast.Module | None:
+    """The tree of Python code; None if it is none."""
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
 
 
 def python_tree(text: str) -> ast.expr | None:

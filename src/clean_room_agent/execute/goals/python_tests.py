@@ -2,13 +2,17 @@
 
 import ast
 import json
-import keyword
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, Wanted
-from clean_room_agent.execute.goals.expressions import PYTHON_VALUES, free_names_of, python_tree
+from clean_room_agent.execute.goals.expressions import (
+    PYTHON_VALUES,
+    free_names_of,
+    python_module,
+    python_tree,
+)
 
 PROBE = "test_cra_looks_at_calls"
 SEEN_FILE = "goal-values.json"
@@ -85,24 +89,23 @@ def probe_code(calls: Sequence[Looked]) -> str:
     """A function that writes what the calls give, one JSON object each, to `SEEN_FILE` among the tests' reports."""
     lines = [LOOKING, "    seen = []"]
     for number, one in enumerate(calls):
-        body = [*one.imports, *one.setup, f"return ({one.call}\n)"]
-        lines.append(f"    def case_{number}():")
-        lines.append(textwrap.indent("\n".join(body), "        "))
-        lines.append(f"    def stated_{number}():")
-        lines.extend(f"        {each}" for each in one.imports)
-        entries = []
-        for kind, text in one.stated:
-            entries.append(
-                f"({kind!r}, lambda: ({text}\n))" if kind == "literal" else f"({kind!r}, {text!r})"
-            )
-        lines.append(f"        return [{', '.join(entries)}]")
-        lines.append("    try:")
-        lines.append(f"        values_{number} = stated_{number}()")
-        lines.append("    except Exception:")
-        lines.append(
-            f"        values_{number} = [(kind, None if kind == 'literal' else text) for kind, text in {list(one.stated)!r}]"
+        stated = ", ".join(
+            f"({kind!r}, lambda: ({text}\n))" if kind == "literal" else f"({kind!r}, {text!r})"
+            for kind, text in one.stated
         )
-        lines.append(f"    seen.append(look(case_{number}, values_{number}))")
+        unread = f"[(kind, None if kind == 'literal' else text) for kind, text in {list(one.stated)!r}]"
+        lines += [
+            f"    def case_{number}():",
+            textwrap.indent("\n".join((*one.imports, *one.setup, f"return ({one.call}\n)")), "        "),
+            f"    def stated_{number}():",
+            *(f"        {statement}" for statement in one.imports),
+            f"        return [{stated}]",
+            "    try:",
+            f"        values_{number} = stated_{number}()",
+            "    except Exception:",
+            f"        values_{number} = {unread}",
+            f"    seen.append(look(case_{number}, values_{number}))",
+        ]
     lines.append(f"    with open(os.path.join(os.environ['CRA_TEST_REPORTS'], {SEEN_FILE!r}), 'w') as file:")
     lines.append("        json.dump(seen, file)")
     return "\n".join(lines) + "\n"
@@ -190,6 +193,7 @@ def _compared(call: str) -> str:
 
 
 def _literal(text: str) -> object:
+    """The value of a literal; None if it is none."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -227,7 +231,7 @@ def test_name(call: str, wanted: Wanted, taken: Iterable[str]) -> str:
     )
     known = set(taken)
     unique, number = name, 2
-    while unique in known or keyword.iskeyword(unique):
+    while unique in known:
         unique, number = f"{name}_{number}", number + 1
     return unique
 
@@ -237,9 +241,8 @@ def place(text: str, tests: Sequence[NewTest], *, unittest: bool) -> Placed | No
 
     With `unittest`, they are methods of the TestCase that names most of what they call, or of a new one.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_module(text)
+    if tree is None:
         return None
     home = _test_case(tree, text, tests) if unittest else None
     codes: list[str] = []
@@ -275,30 +278,25 @@ def place(text: str, tests: Sequence[NewTest], *, unittest: bool) -> Placed | No
 def _test_case(tree: ast.Module, text: str, tests: Sequence[NewTest]) -> ast.ClassDef | None:
     """The class that the tests are put into: the last of those with most mentions of what they call."""
     words = {name for one in tests for name in re.findall(r"[A-Za-z_]\w+(?=\()", one.call)}
-    best: tuple[int, ast.ClassDef] | None = None
-    for node in tree.body:
-        if (
-            isinstance(node, ast.ClassDef)
-            and any("TestCase" in ast.unparse(base) for base in node.bases)
-            and not node.decorator_list
-        ):
-            source = ast.get_source_segment(text, node) or ""
-            count = sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
-            if best is None or count >= best[0]:
-                best = (count, node)
-    return best[1] if best else None
+    cases = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and _is_test_case(node) and not node.decorator_list
+    ]
+
+    def mentions(node: ast.ClassDef) -> int:
+        source = ast.get_source_segment(text, node) or ""
+        return sum(len(re.findall(rf"\b{re.escape(word)}\b", source)) for word in words)
+
+    return max(reversed(cases), key=mentions, default=None)
 
 
 def is_unittest_style(text: str) -> bool:
     """Whether the tests of the file are methods of TestCase classes, and none is a function or in another class."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_module(text)
+    if tree is None:
         return False
-    cases = any(
-        isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
-        for node in tree.body
-    )
+    cases = any(isinstance(node, ast.ClassDef) and _is_test_case(node) for node in tree.body)
     functions = any(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
         for node in tree.body
@@ -306,17 +304,18 @@ def is_unittest_style(text: str) -> bool:
     return cases and not functions
 
 
+def _is_test_case(node: ast.ClassDef) -> bool:
+    return any("TestCase" in ast.unparse(base) for base in node.bases)
+
+
 def names_bound(text: str) -> frozenset[str]:
     """The names that the file's top level binds, and those of all its functions."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = python_module(text)
+    if tree is None:
         return frozenset()
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-    return frozenset(names | set(_bindings(tree)))
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = {node.name for node in ast.walk(tree) if isinstance(node, definitions)}
+    return frozenset(names | _bindings(tree).keys())
 
 
 def _bindings(tree: ast.Module) -> dict[str, str]:
@@ -341,13 +340,20 @@ def _bindings(tree: ast.Module) -> dict[str, str]:
     return found
 
 
+def _bound(statement: str) -> tuple[str, str] | None:
+    """The first name that an import statement binds, and that import alone; None if it is no Python: a module's file may have any
+    name.
+    """
+    tree = python_module(statement)
+    return None if tree is None else next(iter(_bindings(tree).items()))
+
+
 def bound_elsewhere(text: str, statement: str) -> bool:
     """Whether the name that the import statement binds is something else in the file."""
-    try:
-        bindings = _bindings(ast.parse(text))
-        (name, wanted), *_ = _bindings(ast.parse(statement)).items()
-    except (SyntaxError, ValueError, RecursionError):
+    tree, bound = python_module(text), _bound(statement)
+    if tree is None or bound is None:
         return True
+    bindings, (name, wanted) = _bindings(tree), bound
     known = bindings.get(name)
     if known is None or known == wanted:
         return False
@@ -358,39 +364,27 @@ def bound_elsewhere(text: str, statement: str) -> bool:
 def with_imports(text: str, statements: Iterable[str]) -> str:
     """The text with those of the import statements whose names it does not bind yet, after its last import."""
     tree = ast.parse(text)
-    bound = _bindings(tree)
-    missing = []
-    for statement in dict.fromkeys(statements):
-        ((name, _), *_) = _bindings(ast.parse(statement)).items()
-        if name not in bound:
-            missing.append(statement)
+    known = _bindings(tree)
+    missing = [one for one in dict.fromkeys(statements) if (_bound(one) or ("",))[0] not in known]
     if not missing:
         return text
-    line = 0
+    has_imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body)
+    line = 0  # the last one of the imports, or of the module's docstring
     for node in tree.body:
         is_docstring = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is tree.body[0]
+            node is tree.body[0] and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         )
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if is_docstring or isinstance(node, ast.Import | ast.ImportFrom):
             line = node.end_lineno or line
-        elif is_docstring and isinstance(node, ast.Expr):
-            line = node.end_lineno or 0
         elif not isinstance(node, ast.Try | ast.If):
             break
     lines = text.splitlines(keepends=True)
     before, after = "".join(lines[:line]), "".join(lines[line:])
     if before and not before.endswith("\n"):
         before += "\n"
-    joined = "\n".join(missing) + "\n"
-    apart = (
-        "\n"
-        if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body) and before
-        else ""
-    )
+    apart = "\n" if before and not has_imports else ""
     spaced = "" if after.startswith("\n") or not after else "\n\n"
-    if any(isinstance(node, ast.Import | ast.ImportFrom) and node.lineno == line + 1 for node in tree.body):
-        spaced = ""
-    return before + apart + joined + spaced + after
+    return before + apart + "\n".join(missing) + "\n" + spaced + after
 
 
 MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"]", re.MULTILINE)

@@ -23,6 +23,7 @@ from clean_room_agent.execute.goals.expressions import (
     PythonExpressions,
     balanced_end,
     call_spans,
+    python_module,
     string_end,
 )
 
@@ -208,9 +209,8 @@ class ReportReader:
 
     def _python_block(self, code: str, at: int) -> Iterator[Token]:
         lines = code.splitlines()
-        try:
-            tree = ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError):
+        tree = python_module(code)
+        if tree is None:
             for line in lines:
                 yield from self._loose_line(line, at)
             return
@@ -228,9 +228,7 @@ class ReportReader:
 
     def _loose_line(self, line: str, at: int) -> Iterator[Token]:
         statement, words = _without_comment(line)
-        try:
-            ast.parse(statement.strip())
-        except (SyntaxError, ValueError, RecursionError):
+        if python_module(statement.strip()) is None:
             yield from self._moved(line, at)
         else:
             if self._language.is_value(statement):

@@ -5,7 +5,6 @@ Stack(3).pop()           the class `Stack`
 parse("1")               two files define it, and the report names one of them, or only one has tests
 """
 
-import ast
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +19,7 @@ from clean_room_agent.execute.goals.expressions import (
     Expressions,
     PythonExpressions,
     free_names_of,
+    python_module,
 )
 
 SOURCE_FOLDERS = ("src/", "lib/", "python/")
@@ -148,10 +148,8 @@ def python_imports(
     """The import statements for what Python code uses: definitions of the repository, and of the standard library."""
     used: set[str] = set()
     for source in code:
-        try:
-            used |= free_names_of(ast.parse(source))
-        except (SyntaxError, ValueError):
-            continue
+        tree = python_module(source)
+        used |= free_names_of(tree) if tree is not None else set()
     found = []
     for name in sorted(used):
         if name in names:

@@ -134,7 +134,7 @@ def with_probe(text: str, calls: Sequence[Looked], style: Style) -> str:
     )
     lines.append("})")
     imports = [each for one in calls for each in one.imports]
-    return _appended(with_imports(text, imports, style), "\n".join(lines) + "\n")
+    return _appended(with_imports(text, imports), "\n".join(lines) + "\n")
 
 
 def place(text: str, tests: Sequence[NewTest], style: Style) -> Placed:
@@ -143,7 +143,7 @@ def place(text: str, tests: Sequence[NewTest], style: Style) -> Placed:
     needed = [each for one in tests for each in one.imports]
     if style.asserts == "assert" and needs_assert("assert", text):
         needed.insert(0, assert_import(style))
-    placed = with_imports(text, needed, style)
+    placed = with_imports(text, needed)
     for code in codes:
         placed = _appended(placed, code)
     return Placed(text=placed, names=tuple(one.name for one in tests), codes=tuple(codes))
@@ -262,9 +262,8 @@ def _specifier(path: str, home: str, text: str) -> str:
     return bare
 
 
-def with_imports(text: str, statements: Iterable[str], style: Style) -> str:
+def with_imports(text: str, statements: Iterable[str]) -> str:
     """The text with those of the import statements whose names it does not bind yet, after its last import."""
-    del style
     missing = [one for one in dict.fromkeys(statements) if one and not _binds(text, one)]
     if not missing:
         return text
