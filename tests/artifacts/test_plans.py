@@ -4,7 +4,6 @@ from clean_room_agent.artifacts.plans import (
     FailureSignal,
     PartPlan,
     PlanVerdict,
-    PlanVerdicts,
     TargetFile,
 )
 
@@ -23,8 +22,8 @@ def test_verdicts_read_from_what_was_written_are_the_same() -> None:
         question="same_step", item="c1 c2", yes=True, reason="both", call_id=7, confidence=0.75
     )
     by_rule = PlanVerdict(question="same_step", item="c1 c3", yes=False, reason="other files")
-    plan = PlanVerdicts(items=(("c1", "Split evenly"),), verdicts=(judged, by_rule))
-    assert PlanVerdicts.model_validate_json(plan.model_dump_json()) == plan
+    made = AdjustmentVerdicts(invalid=("s2",), verdicts=(judged, by_rule))
+    assert AdjustmentVerdicts.model_validate_json(made.model_dump_json()) == made
 
 
 def test_a_verdict_by_rule_has_no_call_and_no_probabilities() -> None:

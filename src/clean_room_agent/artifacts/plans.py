@@ -159,15 +159,6 @@ class FailureSignal(Artifact):
     """The failing test, or else the attempt's outcome."""
 
 
-class PlanVerdicts(Artifact):
-    """How a plan was made: its elements, by id, and the decisions about them."""
-
-    version: int = FORMAT_VERSION
-    items: tuple[tuple[str, str], ...] = ()
-    """Id and words of each change point or step."""
-    verdicts: tuple[PlanVerdict, ...] = ()
-
-
 class AdjustmentVerdicts(Artifact):
     """How an adjustment was made."""
 

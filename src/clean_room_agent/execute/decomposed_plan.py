@@ -27,7 +27,6 @@ from clean_room_agent.artifacts.plans import (
     PartPlan,
     PlanStep,
     PlanVerdict,
-    PlanVerdicts,
     TargetFile,
 )
 from clean_room_agent.execute.code_relations import CodePlace, PlanPiece, ShownCode
@@ -237,7 +236,6 @@ class DecomposedParts:
             notes=notes + corrected + circles,
             call_ids=(reply.call_id, *_calls(*together, *verdicts)),
             verdicts=(*together, *verdicts),
-            account=PlanVerdicts(items=tuple((piece.id, piece.words) for piece in (*points, *pieces))),
         )
 
     def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[PlanPiece, ...], tuple[str, ...]]:
@@ -382,7 +380,6 @@ class DecomposedSteps:
             notes=notes,
             call_ids=calls,
             verdicts=verdicts,
-            account=PlanVerdicts(items=tuple((step.id, step.description) for step in steps)),
         )
 
     def _known_targets(self) -> tuple[PlannedTarget, ...]:

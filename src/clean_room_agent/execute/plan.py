@@ -23,7 +23,6 @@ from clean_room_agent.artifacts.plans import (
     PlanAdjustment,
     PlanStep,
     PlanVerdict,
-    PlanVerdicts,
     TargetFile,
 )
 from clean_room_agent.execute.edits.places import Places
@@ -230,7 +229,7 @@ def _settled(
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
     verdicts: dict[PlanVerdict, None] = {}
-    account: PlanVerdicts | AdjustmentVerdicts | None = None
+    account: AdjustmentVerdicts | None = None
     value: PlanT | None = None
     for number in range(MAX_DRAFTS):
         drafted = ask(rejected)

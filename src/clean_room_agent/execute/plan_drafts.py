@@ -22,7 +22,6 @@ from clean_room_agent.artifacts.plans import (
     PlanAdjustment,
     PlanStep,
     PlanVerdict,
-    PlanVerdicts,
     TargetFile,
 )
 from clean_room_agent.execute.plan_prompts import (
@@ -76,8 +75,8 @@ class PlanDraft(Struct, Generic[PlanT], frozen=True, kw_only=True):
     call_ids: tuple[int, ...] = ()
     verdicts: tuple[PlanVerdict, ...] = ()
     """What was decided on the way, without a model or by one, each once."""
-    account: PlanVerdicts | AdjustmentVerdicts | None = None
-    """How the plan was decided, if it was made from small questions."""
+    account: AdjustmentVerdicts | None = None
+    """How an adjustment was decided, if it was made from small questions."""
     text: str = ""
     """The answer, to be shown if it is refused."""
     endless: bool = False

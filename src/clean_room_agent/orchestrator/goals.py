@@ -24,7 +24,7 @@ from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_asserted
-from clean_room_agent.execute.goals.confirming import NewTest, Observation, Wanted
+from clean_room_agent.execute.goals.confirming import NewTest, Observation, WantedValue
 from clean_room_agent.execute.goals.expressions import python_module
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
 from clean_room_agent.git.commits import FileChange
@@ -179,7 +179,7 @@ def _add_check(stated: StatedGoals, runs: GoalRuns, check: str) -> None:
     if home.style is not None:
         test = stated.script_check(case, home, check.strip(), observation)
     else:
-        wanted, call = Wanted(text=""), _left_side(case.claim.call)
+        wanted, call = WantedValue(text=""), _left_side(case.claim.call)
         test = NewTest(
             name=test_name(call, wanted, names_bound(home.text)),
             call=call,

@@ -20,7 +20,7 @@ from clean_room_agent.execute.goals.confirming import (
     Looked,
     NewTest,
     Observation,
-    Wanted,
+    WantedValue,
     conclude,
 )
 from clean_room_agent.execute.goals.expressions import (
@@ -267,7 +267,7 @@ class StatedGoals:
     def script_check(self, case: Case, home: Home, code: str, seen: Observation) -> NewTest:
         """The test of a statement in JavaScript, given what came of it."""
         values = case.claim.values
-        wanted = Wanted(text=values[0].text if values else "")
+        wanted = WantedValue(text=values[0].text if values else "")
         call = case.claim.call if values else code
         return NewTest(
             name=title(call, wanted, home.text),

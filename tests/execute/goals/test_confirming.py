@@ -2,7 +2,7 @@
 
 import pytest
 
-from clean_room_agent.execute.goals.confirming import Conclusion, Observation, Wanted, conclude
+from clean_room_agent.execute.goals.confirming import Conclusion, Observation, WantedValue, conclude
 from clean_room_agent.execute.goals.report import Claim, StatedValue
 
 VALUE = Observation(shown="3")
@@ -31,11 +31,11 @@ WANTED = (value("4", "wanted"), ())
 
 
 def test_a_confirmed_report_gives_the_wanted_value() -> None:
-    assert concluded(VALUE, GOT, WANTED) == Conclusion(wanted=Wanted(text="4"), confirmed=True)
+    assert concluded(VALUE, GOT, WANTED) == Conclusion(wanted=WantedValue(text="4"), confirmed=True)
 
 
 def test_a_report_that_says_only_what_is_wanted_needs_no_more() -> None:
-    assert concluded(VALUE, WANTED) == Conclusion(wanted=Wanted(text="4"))
+    assert concluded(VALUE, WANTED) == Conclusion(wanted=WantedValue(text="4"))
 
 
 def test_a_value_without_a_role_that_the_call_gives_confirms_the_report() -> None:
@@ -74,7 +74,7 @@ def test_an_object_without_a_repr_of_its_own_shows_nothing() -> None:
 def test_parts_are_compared_as_the_confirmed_value_is() -> None:
     seen = Observation(shown="[[1], [9, 0]]")
     got = (value("[9, 0]", "got", part="end"), ("last",))
-    assert concluded(seen, got, (value("[9, 0, 0]", "wanted", part="end"), ())).wanted == Wanted(
+    assert concluded(seen, got, (value("[9, 0, 0]", "wanted", part="end"), ())).wanted == WantedValue(
         text="[9, 0, 0]", relation="last"
     )
     alone = concluded(seen, (value("[9, 0, 0]", "wanted", part="end"), ()))
@@ -84,7 +84,9 @@ def test_parts_are_compared_as_the_confirmed_value_is() -> None:
 def test_text_without_quotes_is_a_string_where_the_call_gives_one_alike() -> None:
     seen = Observation(shown="'111st'", text="111st")
     got = (value("111st", "got", kind="bare"), ("equal",))
-    assert concluded(seen, got, (value("111th", "wanted", kind="bare"), ())).wanted == Wanted(text="'111th'")
+    assert concluded(seen, got, (value("111th", "wanted", kind="bare"), ())).wanted == WantedValue(
+        text="'111th'"
+    )
     for prose in ("the right suffix", "raising", "something else"):
         assert concluded(seen, got, (value(prose, "wanted", kind="bare"), ())).wanted is None
     unconfirmed = concluded(seen, (value("111th", "wanted", kind="bare"), ()))
@@ -94,18 +96,18 @@ def test_text_without_quotes_is_a_string_where_the_call_gives_one_alike() -> Non
 def test_values_that_are_quoted_as_text_are_read_alike() -> None:
     got = (value('"[1]"', "got"), ("text",))
     wanted = concluded(Observation(shown="[1]"), got, (value('"[2]"', "wanted"), ())).wanted
-    assert wanted == Wanted(text="[2]")
+    assert wanted == WantedValue(text="[2]")
 
 
 def test_an_exception_that_is_wanted_is_told_by_its_name() -> None:
     seen = Observation(raised=("KeyError", "LookupError"))
     got = (value("KeyError", "got", kind="error"), ("raises",))
     wanted = (value("ValueError", "wanted", kind="error"), ())
-    assert concluded(seen, got, wanted).wanted == Wanted(text="ValueError", relation="raises")
+    assert concluded(seen, got, wanted).wanted == WantedValue(text="ValueError", relation="raises")
 
 
 def test_a_call_that_must_not_fail_has_to_fail_now() -> None:
-    assert concluded(Observation(raised=("KeyError",)), must_not_fail=True).wanted == Wanted(
+    assert concluded(Observation(raised=("KeyError",)), must_not_fail=True).wanted == WantedValue(
         text="", relation="no_error"
     )
     assert concluded(VALUE, must_not_fail=True) == Conclusion(denied=True)
@@ -113,6 +115,6 @@ def test_a_call_that_must_not_fail_has_to_fail_now() -> None:
 
 def test_what_is_said_of_a_comparison_is_no_value_of_its_call() -> None:
     said = ((value("4", "asserted"), ()), (value("True", "wanted"), ()), (value("False", "got"), ()))
-    assert concluded(VALUE, *said).wanted == Wanted(text="4")
+    assert concluded(VALUE, *said).wanted == WantedValue(text="4")
     refused = ((value("3", "asserted"), ("equal",)), (value("False", "wanted"), ()))
     assert concluded(VALUE, *refused).wanted is None

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from clean_room_agent.execute.goals.confirming import Looked, NewTest, Wanted
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, WantedValue
 from clean_room_agent.execute.goals.python_tests import (
     PROBE,
     SEEN_FILE,
@@ -73,7 +73,7 @@ def test_an_error_is_told_with_its_bases_and_one_call_does_not_spoil_the_others(
 
 
 def new(call: str = "f(10)", wanted: str = "4", relation: str = "equal", **others: object) -> NewTest:
-    value = Wanted(text=wanted, relation=relation)  # type: ignore[arg-type]
+    value = WantedValue(text=wanted, relation=relation)  # type: ignore[arg-type]
     return NewTest(name="test_f_10", call=call, wanted=value, imports=(F,), **others)  # type: ignore[arg-type]
 
 
@@ -229,11 +229,13 @@ def test_a_file_that_cannot_be_parsed_gets_no_test() -> None:
 
 
 def test_names_say_which_call_is_made_and_are_taken_once() -> None:
-    wanted = Wanted(text="4")
+    wanted = WantedValue(text="4")
     assert test_name("chunked(range(10), 3, fill=0)", wanted, ()) == "test_chunked_range_10_3_fill_0"
     assert test_name("list(chunked([1]))", wanted, ()) == "test_chunked_1"
     assert test_name("f(10)", wanted, ("test_f_10", "test_f_10_2")) == "test_f_10_3"
-    assert test_name("f(1)", Wanted(text="KeyError", relation="raises"), ()) == "test_f_1_raises_keyerror"
+    assert (
+        test_name("f(1)", WantedValue(text="KeyError", relation="raises"), ()) == "test_f_1_raises_keyerror"
+    )
     assert test_name("f('ä ß')", wanted, ()) == "test_f"
 
 

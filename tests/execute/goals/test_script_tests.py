@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.artifacts.goals import NamedDefinition
-from clean_room_agent.execute.goals.confirming import Looked, NewTest, Wanted
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, WantedValue
 from clean_room_agent.execute.goals.script_tests import (
     SEEN_FILE,
     import_of,
@@ -48,7 +48,7 @@ MOCHA = (
 def new(
     wanted: str = "4", relation: str = "equal", *, awaited: bool = False, iterated: bool = False
 ) -> NewTest:
-    value = Wanted(text=wanted, relation=relation)  # type: ignore[arg-type]
+    value = WantedValue(text=wanted, relation=relation)  # type: ignore[arg-type]
     return NewTest(name="f(10) gives 4", call="f(10)", wanted=value, awaited=awaited, iterated=iterated)
 
 
@@ -131,14 +131,14 @@ def test_what_is_bound_already_is_not_imported_again() -> None:
     test = NewTest(
         name="a",
         call="slugify('b')",
-        wanted=Wanted(text="'b'"),
+        wanted=WantedValue(text="'b'"),
         imports=("import { slugify } from '../src/text.js'",),
     )
     assert place(NODE, [test], style).text.count("import { slugify }") == 1
 
 
 def test_a_title_says_the_call_and_stands_nowhere_else() -> None:
-    wanted = Wanted(text="'a-b'")
+    wanted = WantedValue(text="'a-b'")
     first = title("slugify('a `b`')", wanted, "")
     assert first == "slugify('a b ') gives 'a-b'"
     assert title("slugify('a `b`')", wanted, first) == f"{first} (2)"

@@ -13,7 +13,7 @@ from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, T
 from clean_room_agent.orchestrator.direct.questions import (
     MASKED_AT_A_TIME,
     MASKED_ROUNDS,
-    Question,
+    PlaceQuestion,
     Questions,
     Target,
 )
@@ -45,7 +45,7 @@ AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 def rounds(
     candidates: Sequence[TriedAnswer], *targets: Target, fills: bool = True
-) -> Iterator[list[Question]]:
+) -> Iterator[list[PlaceQuestion]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
 
@@ -73,7 +73,7 @@ def candidate(
     )
 
 
-def items(questions: Sequence[Question]) -> list[str]:
+def items(questions: Sequence[PlaceQuestion]) -> list[str]:
     return [one.item for one in questions]
 
 

@@ -23,7 +23,7 @@ from clean_room_agent.orchestrator.direct.candidates import (
     run_goals,
     stand_on_goals,
 )
-from clean_room_agent.orchestrator.direct.questions import Fault, Question
+from clean_room_agent.orchestrator.direct.questions import NoCandidate, PlaceQuestion
 from clean_room_agent.orchestrator.direct.route import (
     Direct,
     broken_example,
@@ -65,7 +65,7 @@ def opened(project: MemoryProject, *, resumed: bool = False) -> MemoryRun:
 
 def question(
     item: str, text: str, *, likelihood: float = -1.0, tokens: int = 5, asked: list[str]
-) -> Question:
+) -> PlaceQuestion:
     """One that is answered by the whole file."""
 
     def send(pass_id: str) -> Answered:
@@ -74,10 +74,10 @@ def question(
             raise WindowExceeded("the prompt does not fit")
         return Answered(text=text, call_id=len(asked), completion_tokens=5)
 
-    def write(answer: Answered) -> str | Fault:
-        return Fault("it does not parse") if "(" in answer.text else answer.text
+    def write(answer: Answered) -> str | NoCandidate:
+        return NoCandidate("it does not parse") if "(" in answer.text else answer.text
 
-    return Question(item=item, path="a.py", symbol="a", send=send, write=write)
+    return PlaceQuestion(item=item, path="a.py", symbol="a", send=send, write=write)
 
 
 class Asking:
@@ -88,7 +88,7 @@ class Asking:
         self.asked: list[str] = []
         self.seen: list[int] = []
 
-    def __call__(self, candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[Question]]:
+    def __call__(self, candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[PlaceQuestion]]:
         for answers in self._rounds:
             self.seen.append(len(candidates))
             yield [question(item, answer, asked=self.asked) for item, answer in answers.items()]
@@ -184,7 +184,7 @@ def test_a_resumed_run_asks_and_records_nothing_twice(project: MemoryProject) ->
     class Cut(Exception):
         """The process ends."""
 
-    def cut(candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[Question]]:
+    def cut(candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[PlaceQuestion]]:
         yield next(iter(Asking(rounds[0])(candidates)))
         raise Cut
 

@@ -66,7 +66,7 @@ class Observation(Struct, frozen=True, kw_only=True):
         return self.shown
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedValue(Struct, frozen=True, kw_only=True):
     """What a call has to give."""
 
     text: str
@@ -81,7 +81,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 class Conclusion(Struct, frozen=True, kw_only=True):
     """What is known of one call."""
 
-    wanted: Wanted | None = None
+    wanted: WantedValue | None = None
     """None where nothing is concluded."""
     denied: bool = False
     """Whether the call does not do what the report says."""
@@ -91,7 +91,7 @@ class Conclusion(Struct, frozen=True, kw_only=True):
     """The stated values that may be the wanted one, as source text, where more is not known."""
 
 
-class _Judged(Struct, frozen=True, kw_only=True):
+class _ClaimValues(Struct, frozen=True, kw_only=True):
     """The values of a claim by what the report says of them, each with how it stands to what the call gave."""
 
     got: tuple[Pair, ...]
@@ -115,7 +115,7 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     """What follows from the claim, given what its call gave."""
     if seen.problem or UNSTABLE.search(seen.shown):
         return Conclusion()
-    judged = _judged(claim, seen)
+    judged = _by_role(claim, seen)
     done = [pair for pair in judged.wanted if pair[1]]
     if done or judged.belied:
         exchanged = any(not matched for value, matched in judged.got if value.kind != "bare")
@@ -126,7 +126,7 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     ]
     wanted = judged.wanted or tuple(open_asserted)
     if claim.must_not_fail and not wanted:
-        none = Wanted(text="", relation="no_error")
+        none = WantedValue(text="", relation="no_error")
         return Conclusion(wanted=none, confirmed=confirmed) if seen.raised else Conclusion(denied=True)
     if not confirmed and UNFIT & set(seen.raised):
         return Conclusion()
@@ -138,11 +138,11 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     return Conclusion(confirmed=confirmed, choices=tuple(dict.fromkeys(rest)))
 
 
-def _judged(claim: Claim, seen: Observation) -> _Judged:
+def _by_role(claim: Claim, seen: Observation) -> _ClaimValues:
     roles: dict[str, list[Pair]] = {"got": [], "wanted": [], "asserted": [], "": []}
     for value, relations in _without_truth(list(zip(claim.values, seen.matches, strict=True))):
         roles[value.role].append((value, tuple(one for one in relations if _fits(one, value))))
-    return _Judged(
+    return _ClaimValues(
         got=tuple(roles["got"]),
         wanted=tuple(roles["wanted"]),
         asserted=tuple(roles["asserted"]),
@@ -150,13 +150,13 @@ def _judged(claim: Claim, seen: Observation) -> _Judged:
     )
 
 
-def _wanted(wanted: Sequence[Pair], seen: Observation, matching: Sequence[Pair]) -> Wanted | None:
+def _wanted(wanted: Sequence[Pair], seen: Observation, matching: Sequence[Pair]) -> WantedValue | None:
     """The value that is wanted; None unless it is the only one, and clear."""
     texts = dict.fromkeys(_source(value, seen, matching) for value, _ in wanted)
     if len(texts) != 1 or "" in texts:
         return None
     relation = _relation(wanted[0][0], matching)
-    return Wanted(text=next(iter(texts)), relation=relation) if relation is not None else None
+    return WantedValue(text=next(iter(texts)), relation=relation) if relation is not None else None
 
 
 def _without_truth(values: list[Pair]) -> list[Pair]:
@@ -248,7 +248,7 @@ class NewTest(Struct, frozen=True, kw_only=True):
     name: str
     """Of its function."""
     call: str
-    wanted: Wanted
+    wanted: WantedValue
     setup: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     """Import statements for the names that it uses."""

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, Wanted
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, WantedValue
 from clean_room_agent.execute.goals.expressions import (
     PYTHON_VALUES,
     free_names_of,
@@ -156,7 +156,7 @@ def _assertion(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
     return [_comparison(shown, wanted.text, method=method, needed=needed)]
 
 
-def _part_of(call: str, wanted: Wanted) -> str:
+def _part_of(call: str, wanted: WantedValue) -> str:
     """What of the call's value is compared."""
     simple = isinstance(python_tree(call), ast.Call | ast.Subscript | ast.Attribute | ast.Name)
     inner, length = call if simple else f"({call})", _length(wanted.text)
@@ -211,7 +211,7 @@ def _imports_of_value(text: str) -> list[str]:
     return [PYTHON_VALUES[name] for name in names if name in PYTHON_VALUES]
 
 
-def test_name(call: str, wanted: Wanted, taken: Iterable[str]) -> str:
+def test_name(call: str, wanted: WantedValue, taken: Iterable[str]) -> str:
     """A name of a test that says which call it makes, and is none of those `taken`."""
     tree = python_tree(call)
     called, arguments = "", call[call.find("(") + 1 :]

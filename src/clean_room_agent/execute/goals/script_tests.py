@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clean_room_agent.artifacts.goals import NamedDefinition
-from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, Wanted
+from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, WantedValue
 
 PROBE = "cra looks at calls"
 SEEN_FILE = "goal-values.json"
@@ -171,7 +171,7 @@ def test_code(test: NewTest, style: Style) -> str:
     return f"{head}\n{body}\n}}){end}\n"
 
 
-def _assertion(value: str, call: str, wanted: Wanted, test: NewTest, style: Style) -> str:
+def _assertion(value: str, call: str, wanted: WantedValue, test: NewTest, style: Style) -> str:
     text = wanted.text
     if wanted.relation == "no_error":
         return value
@@ -205,7 +205,7 @@ def _assertion(value: str, call: str, wanted: Wanted, test: NewTest, style: Styl
     return f"{style.asserts}.{'strictEqual' if plain else 'deepStrictEqual'}({compared}, {text})"
 
 
-def title(call: str, wanted: Wanted, taken: str) -> str:
+def title(call: str, wanted: WantedValue, taken: str) -> str:
     """The title of a test, which stands nowhere in the text `taken`."""
     verb = "throws" if wanted.relation == "raises" else "gives"
     told = f"{call} {verb} {wanted.text}" if wanted.text else call

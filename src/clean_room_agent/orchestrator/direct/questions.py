@@ -48,7 +48,7 @@ STUBS = ("pass", "...", "return", "return None", "raise NotImplementedError", "t
 """How the only line of a body begins that has still to be written."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class PlaceQuestion(Struct, frozen=True, kw_only=True):
     """A question about one place, whose answer gives a candidate."""
 
     item: str
@@ -57,19 +57,19 @@ class Question(Struct, frozen=True, kw_only=True):
     symbol: str
     send: Callable[[str], Answered]
     """Asks it for a pass; raises WindowExceeded."""
-    write: Callable[[Answered], "str | Fault"]
+    write: Callable[[Answered], "str | NoCandidate"]
     """The file's text with the answer in it, or why there is none."""
     base: int = 0
     """The number of the candidate in whose tree it is asked; 0: in the run's head."""
 
 
-class Fault(Struct, frozen=True):
+class NoCandidate(Struct, frozen=True):
     """Why an answer gives no candidate."""
 
     words: str
 
 
-Rounds = Callable[[Sequence[TriedAnswer]], Iterable[Sequence[Question]]]
+Rounds = Callable[[Sequence[TriedAnswer]], Iterable[Sequence[PlaceQuestion]]]
 """The rounds of questions, in order of promise, each made when the ones before are judged; it is given all candidates so
 far, a list that grows.
 """
@@ -103,7 +103,7 @@ class Questions:
         self._texts = texts
         self._fills = fills
 
-    def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[Question]]:
+    def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other.
         """
@@ -127,7 +127,9 @@ class Questions:
             known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None
         )
 
-    def _from(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> Iterator[list[Question]]:
+    def _from(
+        self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
+    ) -> Iterator[list[PlaceQuestion]]:
         targets = self._targets if base is None else self._targets_in(base)
         sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
         worded = sweeps[:WORDED_PLACES]
@@ -140,7 +142,7 @@ class Questions:
             yield from self._gaps(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
 
-    def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[Question]]:
+    def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
         """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
         for turn in range(MASKED_ROUNDS + len(sweeps) - 1):
             for rank, sweep in enumerate(sweeps[: turn + 1]):
@@ -159,7 +161,7 @@ class Questions:
 
     def _nearer(
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
-    ) -> Iterator[list[Question]]:
+    ) -> Iterator[list[PlaceQuestion]]:
         """Going on from candidates that fail in another way: what they give is told, and the rest of their place is asked about."""
         number = 0 if base is None else base.number
         before = self._at_base if base is None or base.goals is None else base.goals
@@ -207,7 +209,7 @@ class _Sweep:
         self._form = lines if place.last_line - place.first_line >= LONG else function
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
         self._worded: Iterator[FormRequest] = self._form.requests(
-            place, text, assignment, failed=_told(failed) if failed else ""
+            place, text, assignment, failed=_shown_failure(failed) if failed else ""
         )
 
     @property
@@ -217,7 +219,7 @@ class _Sweep:
         body = [] if visible is None else [row.text.strip() for row in visible.body if row.text.strip(" \t}")]
         return len(body) == 1 and body[0].rstrip(";").startswith(STUBS)
 
-    def gaps(self) -> list[Question]:
+    def gaps(self) -> list[PlaceQuestion]:
         """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
         self._natural.update(
             self._likeliest[one.item]
@@ -226,11 +228,11 @@ class _Sweep:
         )
         return [self._gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
-    def worded(self, count: int) -> list[Question]:
+    def worded(self, count: int) -> list[PlaceQuestion]:
         """The next ones in words."""
         return [self._in_words(request) for request in islice(self._worded, count)]
 
-    def _gap(self, request: MaskedRequest) -> Question:
+    def _gap(self, request: MaskedRequest) -> PlaceQuestion:
         target, item = self._target, self._item(f"masked {request.item}")
         if request.draw == 0:
             self._likeliest[item] = request.mask
@@ -247,12 +249,12 @@ class _Sweep:
                 fault="" if reply.whole else f"it did not end: {reply.finish}",
             )
 
-        def write(answer: Answered) -> str | Fault:
-            return _text(masked.apply(target.place, target.text, request.mask, answer.text))
+        def write(answer: Answered) -> str | NoCandidate:
+            return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
 
         return self._question(item, send, write)
 
-    def _in_words(self, request: FormRequest) -> Question:
+    def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target
         item = self._item(f"{request.prompt.name} {request.draw}")
 
@@ -275,14 +277,14 @@ class _Sweep:
                 fault="" if reply.bad is None else reply.bad.fault,
             )
 
-        def write(answer: Answered) -> str | Fault:
+        def write(answer: Answered) -> str | NoCandidate:
             plain = unescaped(answer.text, target.text)
             read, reread = map(request.prompt.answer.read, (answer.text, plain))
             made = self._form.apply(target.place, target.text, read)
             if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, BadAnswer):
                 again = self._form.apply(target.place, target.text, reread)
                 made = again if isinstance(again, Applied) else made
-            return _text(made)
+            return _text_or_reason(made)
 
         return self._question(item, send, write)
 
@@ -290,16 +292,16 @@ class _Sweep:
         return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
 
     def _question(
-        self, item: str, send: Callable[[str], Answered], write: Callable[[Answered], str | Fault]
-    ) -> Question:
+        self, item: str, send: Callable[[str], Answered], write: Callable[[Answered], str | NoCandidate]
+    ) -> PlaceQuestion:
         place = self._target.place
-        return Question(
+        return PlaceQuestion(
             item=item, path=place.path, symbol=place.name, send=send, write=write, base=self._base
         )
 
 
-def _text(made: Applied | Refused) -> str | Fault:
-    return made.text if isinstance(made, Applied) else Fault(made.reason)
+def _text_or_reason(made: Applied | Refused) -> str | NoCandidate:
+    return made.text if isinstance(made, Applied) else NoCandidate(made.reason)
 
 
 def _moved(target: Target, text: str) -> Place | None:
@@ -316,7 +318,7 @@ def _moved(target: Target, text: str) -> Place | None:
     return None if shown(Parsed(place.path, text), moved) is None else moved
 
 
-def _told(one: TriedAnswer) -> str:
+def _shown_failure(one: TriedAnswer) -> str:
     """A candidate that failed, and what its goal tests gave."""
     said = "; ".join(what for _, what in one.goals.said) if one.goals else ""
     return f"{one.diff.strip()}\n\nWith this change: {said}"

@@ -33,7 +33,13 @@ from clean_room_agent.orchestrator.direct.candidates import (
     likeliest_first,
     run_goals,
 )
-from clean_room_agent.orchestrator.direct.questions import Fault, Question, Questions, Rounds, Target
+from clean_room_agent.orchestrator.direct.questions import (
+    NoCandidate,
+    PlaceQuestion,
+    Questions,
+    Rounds,
+    Target,
+)
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
@@ -260,7 +266,7 @@ class _Route:
             (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN for one in answers
         )
 
-    def _round(self, number: int, questions: Sequence[Question]) -> TriedAnswer | None:
+    def _round(self, number: int, questions: Sequence[PlaceQuestion]) -> TriedAnswer | None:
         """The candidate that is chosen of one round, None if none holds; all are recorded, with the values from before if the run
         was resumed.
         """
@@ -280,28 +286,28 @@ class _Route:
                 self._record(one, best)
         return best
 
-    def _placed(self, questions: Sequence[Question]) -> list[TriedAnswer]:
+    def _placed(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
         """The answers, asked for concurrently, as trees; of equal ones only the first is one."""
         first = len(self._candidates)
         self._say(f"candidates {first + 1} to {first + len(questions)}: writing")
 
-        def ask(index: int) -> Answered | Fault:
+        def ask(index: int) -> Answered | NoCandidate:
             try:
                 return questions[index].send(self._pass_id)
             except WindowExceeded as error:
-                return Fault(error.message)
+                return NoCandidate(error.message)
 
         answers = at_a_time(ask, len(questions), workers=min(len(questions), self._run.models.parallel))
         made: list[TriedAnswer] = []
         for question, answer in zip(questions, answers, strict=True):
-            if isinstance(answer, Fault):
+            if isinstance(answer, NoCandidate):
                 self._run.recorder.event(self._pass_id, EventKind.DROPPED_FROM_PROMPT, question.item)
                 continue
             made.append(self._place(first + len(made) + 1, question, answer, made))
         return made
 
     def _place(
-        self, number: int, question: Question, answer: Answered, made: Sequence[TriedAnswer]
+        self, number: int, question: PlaceQuestion, answer: Answered, made: Sequence[TriedAnswer]
     ) -> TriedAnswer:
         one = TriedAnswer(
             number=number,
@@ -315,7 +321,7 @@ class _Route:
         if answer.fault:
             return one
         text = question.write(answer)
-        if isinstance(text, Fault):
+        if isinstance(text, NoCandidate):
             return replace(one, fault=text.words)
         same = next(
             (
