@@ -276,10 +276,10 @@ def _source_of(run: Run, name: str) -> str:
     if is_of_file(name) or not path.endswith(".py"):
         return text
     parts = re.split(r"::|\.", name.partition("[")[0])
-    tree = python_module(text)
+    module = python_module(text)
     functions = [
         node
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (ast.walk(module) if module is not None else ())
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]
     ]
     return "\n".join(ast.get_source_segment(text, node) or "" for node in functions) or text

@@ -9,7 +9,6 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Protocol
 
 from tree_sitter import Node
 
@@ -72,49 +71,24 @@ ERROR_NAME = re.compile(
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-class Expressions(Protocol):
-    """What prose needs to know of a language."""
+class PythonExpressions:
+    """What prose needs to know of Python."""
 
-    @property
-    def importable(self) -> Mapping[str, str]:
-        """The import of each name of the standard library that a report may use without one."""
+    importable: Mapping[str, str] = PYTHON_VALUES
+    """The import of each name of the standard library that a report may use without one."""
 
     def free_names(self, text: str) -> frozenset[str] | None:
         """The names that the expression needs from outside, without the language's own; None if it is no expression."""
-
-    def has_call(self, text: str) -> bool:
-        """Whether the expression calls something."""
-
-    def is_value(self, text: str) -> bool:
-        """Whether the expression is a value that depends on nothing of the repository."""
-
-    def called(self, text: str) -> tuple[str, ...]:
-        """The plain or dotted names that the expression calls, outermost first."""
-
-    def comparison(self, text: str) -> tuple[str, str] | None:
-        """Both sides of the expression if it only compares whether they are equal."""
-
-    def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
-        """The names that the statement binds, that it uses, and whose objects it may change."""
-
-
-class PythonExpressions:
-    """Python's."""
-
-    importable: Mapping[str, str] = PYTHON_VALUES
-
-    def free_names(self, text: str) -> frozenset[str] | None:
-        """See `Expressions`."""
         tree = python_tree(text)
         return None if tree is None else free_names_of(tree) - PYTHON_BUILTINS
 
     def has_call(self, text: str) -> bool:
-        """See `Expressions`."""
+        """Whether the expression calls something."""
         tree = python_tree(text)
         return tree is not None and any(isinstance(node, ast.Call) for node in ast.walk(tree))
 
     def is_value(self, text: str) -> bool:
-        """See `Expressions`."""
+        """Whether the expression is a value that depends on nothing of the repository."""
         tree = python_tree(text)
         if tree is None:
             return False
@@ -135,7 +109,7 @@ class PythonExpressions:
         return True
 
     def called(self, text: str) -> tuple[str, ...]:
-        """See `Expressions`."""
+        """The plain or dotted names that the expression calls, outermost first."""
         tree = python_tree(text)
         if tree is None:
             return ()
@@ -143,7 +117,7 @@ class PythonExpressions:
         return tuple(dict.fromkeys(name for name in names if name))
 
     def comparison(self, text: str) -> tuple[str, str] | None:
-        """See `Expressions`."""
+        """Both sides of the expression if it only compares whether they are equal."""
         tree = python_tree(text)
         if (
             not isinstance(tree, ast.Compare)
@@ -154,7 +128,7 @@ class PythonExpressions:
         return ast.unparse(tree.left), ast.unparse(tree.comparators[0])
 
     def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
-        """See `Expressions`."""
+        """The names that the statement binds, that it uses, and whose objects it may change."""
         tree = python_module(statement)
         if tree is None:
             return set(), set(), set()
@@ -240,16 +214,17 @@ SCRIPT_VALUE_CLASSES = frozenset({"Date", "Map", "Set", "BigInt"})
 
 
 class ScriptExpressions:
-    """JavaScript's and TypeScript's."""
+    """The same of JavaScript and TypeScript."""
 
     importable: Mapping[str, str] = MappingProxyType({})
 
     def free_names(self, text: str) -> frozenset[str] | None:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         tree = script_tree(text)
         if tree is None:
             return None
-        used, bound = set(), set(SCRIPT_GLOBALS)
+        used: set[str] = set()
+        bound = set(SCRIPT_GLOBALS)
         for node in _descendants(tree):
             if node.type == "identifier":
                 binds = node.parent is not None and node.parent.type in {
@@ -260,12 +235,12 @@ class ScriptExpressions:
         return frozenset(used - bound)
 
     def has_call(self, text: str) -> bool:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         tree = script_tree(text)
         return tree is not None and any(node.type in SCRIPT_CALLS for node in _descendants(tree))
 
     def is_value(self, text: str) -> bool:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         tree = script_tree(text)
         if tree is None:
             return False
@@ -279,25 +254,28 @@ class ScriptExpressions:
         )
 
     def called(self, text: str) -> tuple[str, ...]:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         tree = script_tree(text)
         calls = (node for node in _descendants(tree) if node.type in SCRIPT_CALLS) if tree else ()
         return tuple(dict.fromkeys(name for name in map(_callee_name, calls) if name))
 
     def comparison(self, text: str) -> tuple[str, str] | None:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         found = re.fullmatch(r"(.+\))\s*={2,3}\s*(.+)", text.strip(), re.DOTALL)
         if found is None or self.free_names(found[1]) is None or not self.is_value(found[2]):
             return None
         return found[1], found[2]
 
     def effects(self, statement: str) -> tuple[set[str], set[str], set[str]]:
-        """See `Expressions`."""
+        """See `PythonExpressions`."""
         found = SCRIPT_SETUP.match(statement)
         if found is not None:
             return {found["name"]}, set(self.free_names(found["value"]) or ()), set()
         root = re.match(r"(?:await )?([A-Za-z_$][\w$]*)[.\[]", statement)
         return set(), set(self.free_names(statement) or ()), {root[1]} if root else set()
+
+
+Expressions = PythonExpressions | ScriptExpressions
 
 
 def script_tree(text: str) -> Node | None:
