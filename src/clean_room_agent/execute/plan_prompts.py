@@ -254,7 +254,9 @@ def _path_schema(known: Collection[str]) -> JsonSchema:
 
 
 class PlanInputs(Struct, frozen=True, kw_only=True):
-    """What the prompts that write plans show; texts may be empty. `fitted` fills in what may have to be left out."""
+    """What the prompts that write plans show; texts may be empty. `ask_for_draft` fills in what may have to be
+    left out, and what was wrong with an earlier answer.
+    """
 
     context: SectionTexts = section_texts(())
     others: tuple[str, ...] = ()

@@ -146,10 +146,10 @@ class _Reader:
     def __init__(self, text: str, usable: Usable) -> None:
         self._text = text
         self._usable = usable
-        self._for_long = False
-        """Whether that holds beyond the sentence, up to the next call or heading."""
         self._elsewhere = False
         """Whether what is said now is about something else than the last call: another name, or another case."""
+        self._for_long = False
+        """Whether that holds beyond the sentence, up to the next call or heading."""
         self._claims: list[_OpenClaim] = []
         self._before = _OpenClaim()
         """Holds the values of this sentence before the first call, which belong to it."""
@@ -157,8 +157,11 @@ class _Reader:
         """Values of the sentences before that; they belong to the only call, if there is just one."""
         self._sentence = 0
         self._section: Role = ""
+        """Of the values below the last heading: "### Expected"."""
         self._pending: Role = ""
+        """Of the next value, as the last cue has it."""
         self._modal: Role = ""
+        """Of a cue whose value comes after a verb, which has a role of its own elsewhere: "should return 4"."""
         self._held = False
         """Whether the pending role is of a contrast, so that a verb between does not change it."""
         self._is_what = False
@@ -169,6 +172,7 @@ class _Reader:
         """Whether it is a cue of this sentence that asks for a value, and not only a heading."""
         self._part: Part = ""
         self._gap: list[str] = []
+        """The words since the cue."""
         self._last: _OpenClaim | None = None
         """The claim whose last value is the last one of this sentence; None if it has none, or none that counts."""
         self._after: list[str] = []
