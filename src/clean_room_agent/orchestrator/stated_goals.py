@@ -24,6 +24,7 @@ from clean_room_agent.execute.goals.confirming import (
     conclude,
 )
 from clean_room_agent.execute.goals.expressions import (
+    Expressions,
     PythonExpressions,
     ScriptExpressions,
     free_names_of,
@@ -62,6 +63,8 @@ DRAWS = 3
 MAX_CHOICES = 6
 WARM = Sampling(temperature=0.8, seed=1, top_k=40, top_p=0.95)
 GOALS = "goals"
+ADDED = re.compile(r"\b(?:add|implement|write|create|new|provide|introduce|missing)\b", re.IGNORECASE)
+"""In the words of a task that asks for something new."""
 PYTHON, SCRIPT = PythonExpressions(), ScriptExpressions()
 
 
@@ -239,7 +242,7 @@ class StatedGoals:
     def statement(self, code: str) -> Case | str:
         """A statement of the user's as a case whose call is its text; or why it cannot be run."""
         called = tuple(dict.fromkeys((*names_in(code, PYTHON), *_words(code))))
-        known = resolve(code, called, self._python(lookups(called)), PYTHON)
+        known = resolve(code, called, self._defined(lookups(called), PYTHON), PYTHON)
         try:
             used = free_names_of(compile_statement(known.text))
         except SyntaxError as error:
@@ -253,8 +256,7 @@ class StatedGoals:
         None if it names nothing that a file of JavaScript or TypeScript defines once.
         """
         called = tuple(dict.fromkeys((*names_in(code, SCRIPT), *_words(code))))
-        found = [one for one in self._run.context.definitions(lookups(called)) if one.path.endswith(SCRIPTS)]
-        known = resolve(code, called, found, SCRIPT)
+        known = resolve(code, called, self._defined(lookups(called), SCRIPT), SCRIPT)
         claim = Claim(call=as_function(known.text))
         if (sides := SCRIPT.comparison(known.text)) is not None:
             claim = Claim(call=sides[0], values=(StatedValue(text=sides[1], role="wanted"),))
@@ -320,15 +322,15 @@ class StatedGoals:
     def _read(self, text: str) -> tuple[Known, tuple[str, ...]]:
         """What the names that the text calls mean, in the language of most of them; and these names."""
         called = tuple(dict.fromkeys((*names_in(text, PYTHON), *names_in(text, SCRIPT))))
-        found = self._run.context.definitions(lookups(called)) if called else ()
-        script = [one for one in found if one.path.endswith(SCRIPTS)]
-        python = [one for one in found if one.path.endswith(".py")]
+        python, script = (self._defined(lookups(called), language) for language in (PYTHON, SCRIPT))
         if script and not python:
             return resolve(text, called, script, SCRIPT), called
         return resolve(text, called, python, PYTHON), called
 
-    def _python(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
-        return tuple(one for one in self._run.context.definitions(names) if one.path.endswith(".py"))
+    def _defined(self, names: Sequence[str], language: Expressions) -> list[NamedDefinition]:
+        """The definitions with these names in files of the language."""
+        found = self._run.context.definitions(names) if names else ()
+        return [one for one in found if one.path.endswith(language.suffixes)]
 
     def _with_missing(self, known: Known, called: Sequence[str]) -> tuple[Known, frozenset[str]]:
         """With the functions that the words call and that are to be added to the one file that they name."""
@@ -343,16 +345,10 @@ class StatedGoals:
         plain = [
             name for name in called if "." not in name and name not in known.names and name.isidentifier()
         ]
-        asked = [
-            name
-            for name in plain
-            if re.search(
-                r"\b(?:add|implement|write|create|new|provide|introduce|missing)\b",
-                self._words,
-                re.IGNORECASE,
-            )
+        asks = ADDED.search(self._words) is not None
+        unknown = [
+            name for name in plain if asks and not self._defined((name,), PYTHON) and PYTHON.free_names(name)
         ]
-        unknown = [name for name in asked if not self._python((name,)) and PYTHON.free_names(name)]
         if not unknown:
             return known, frozenset()
         sibling = next(iter(known.names.values()), None)
@@ -368,10 +364,7 @@ class StatedGoals:
     def _with_errors(self, known: Known, errors: Sequence[str]) -> Mapping[str, NamedDefinition]:
         """The names, with those of exceptions of the repository."""
         new = [name for name in errors if name not in known.names and known.language.free_names(name)]
-        kinds = SCRIPTS if known.language is SCRIPT else (".py",)
-        definitions = (
-            [one for one in self._run.context.definitions(new) if one.path.endswith(kinds)] if new else []
-        )
+        definitions = self._defined(new, known.language)
         found = resolve(self._words, new, definitions, known.language).names
         return {**known.names, **found}
 

@@ -74,13 +74,17 @@ IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 class PythonExpressions:
     """What prose needs to know of Python."""
 
+    suffixes = (".py",)
+    """Of the paths of its files."""
+    own_names = PYTHON_BUILTINS
+    """What code may use without defining or importing it."""
     importable: Mapping[str, str] = PYTHON_VALUES
     """The import of each name of the standard library that a report may use without one."""
 
     def free_names(self, text: str) -> frozenset[str] | None:
         """The names that the expression needs from outside, without the language's own; None if it is no expression."""
         tree = python_tree(text)
-        return None if tree is None else free_names_of(tree) - PYTHON_BUILTINS
+        return None if tree is None else free_names_of(tree) - self.own_names
 
     def has_call(self, text: str) -> bool:
         """Whether the expression calls something."""
@@ -216,6 +220,8 @@ SCRIPT_VALUE_CLASSES = frozenset({"Date", "Map", "Set", "BigInt"})
 class ScriptExpressions:
     """The same of JavaScript and TypeScript."""
 
+    suffixes = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+    own_names = SCRIPT_GLOBALS
     importable: Mapping[str, str] = MappingProxyType({})
 
     def free_names(self, text: str) -> frozenset[str] | None:
@@ -224,7 +230,7 @@ class ScriptExpressions:
         if tree is None:
             return None
         used: set[str] = set()
-        bound = set(SCRIPT_GLOBALS)
+        bound = set(self.own_names)
         for node in _descendants(tree):
             if node.type == "identifier":
                 binds = node.parent is not None and node.parent.type in {

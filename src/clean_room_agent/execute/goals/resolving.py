@@ -15,9 +15,8 @@ from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.execute.goals.expressions import (
     PYTHON_BUILTINS,
     PYTHON_VALUES,
-    SCRIPT_GLOBALS,
     Expressions,
-    PythonExpressions,
+    ScriptExpressions,
     free_names_of,
     python_module,
 )
@@ -25,7 +24,7 @@ from clean_room_agent.execute.goals.expressions import (
 SOURCE_FOLDERS = ("src/", "lib/", "python/")
 IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w.]+))", re.MULTILINE)
 CALLABLE = frozenset({"function", "class"})
-SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+SCRIPTS = ScriptExpressions.suffixes
 
 
 class Known(Struct, frozen=True, kw_only=True):
@@ -47,7 +46,7 @@ class Known(Struct, frozen=True, kw_only=True):
             binds, uses, _ = self.language.effects(statement)
             bound |= binds
             used |= uses
-        used -= PYTHON_BUILTINS if isinstance(self.language, PythonExpressions) else SCRIPT_GLOBALS
+        used -= self.language.own_names
         needed = used - bound - self.names.keys() - self.language.importable.keys()
         return free is not None and not needed and bool(used & self.names.keys())
 
