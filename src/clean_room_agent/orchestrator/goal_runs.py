@@ -38,6 +38,8 @@ from clean_room_agent.paths import is_test_module
 
 MAX_SEEN = 1_000_000
 """Bytes of what a probe wrote."""
+MOST_TEST_FILES = 5
+"""Of a definition, which are read to see how tests import its module."""
 WHAT = "goal"
 BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
 INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
@@ -92,10 +94,6 @@ class GoalRuns:
         self._tree = run.commits.tree(run.commits.base)
         self._ran = _files_run(baseline, self._tree.paths)
 
-    def test_texts(self, definition: NamedDefinition) -> tuple[str, ...]:
-        """The texts of the files of tests that use the definition."""
-        return tuple(self._text(path) for path in definition.test_files[:5])
-
     def home(self, definition: NamedDefinition) -> Home:
         """The file of tests that exercises the definition; else a new one where tests are."""
         stem, kind = _stem(definition.path), _language(definition.path)
@@ -131,7 +129,8 @@ class GoalRuns:
     ) -> tuple[str, ...]:
         """The statements by which a test in the file imports what the code uses."""
         if home.style is None:
-            return python_imports(code, known.names, self.test_texts(own))
+            texts = [self._text(path) for path in own.test_files[:MOST_TEST_FILES]]
+            return python_imports(code, known.names, texts)
         found = []
         for name in sorted(names):
             one = known.names[name]

@@ -20,7 +20,6 @@ MOST_CHARS = 300
 MOST_INLINED = 4
 """Names in the place of which their values are put, one in another."""
 EQUAL = re.compile(r"assert(?:\w*Equals?|Is)\Z")
-TRUE, FALSE = re.compile(r"assertTrue\Z"), re.compile(r"assertFalse\Z")
 EXPECTED = frozenset({"toBe", "toEqual", "toStrictEqual"})
 COMPARED = frozenset({"equal", "strictEqual", "deepEqual", "deepStrictEqual"})
 """The methods of what `expect` gives, and of Node's `assert`, that compare two values for being equal."""
@@ -114,8 +113,8 @@ def _sides_of_method(call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if EQUAL.match(name) and len(call.args) > 1:
         return call.args[0], call.args[1]
-    if call.args and (TRUE.match(name) or FALSE.match(name)):
-        return call.args[0], ast.Constant(value=TRUE.match(name) is not None)
+    if call.args and name in {"assertTrue", "assertFalse"}:
+        return call.args[0], ast.Constant(value=name == "assertTrue")
     return None
 
 

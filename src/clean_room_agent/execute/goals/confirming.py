@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clean_room_agent.execute.goals.report import Claim, StatedValue
+from clean_room_agent.execute.goals.report import Claim, Role, StatedValue
 
 Relation = Literal["equal", "last", "first", "tail", "head", "suffix", "prefix", "raises", "no_error"]
 """How the value is compared with what the call gives: with all of it, its last or first element, its last or first elements,
@@ -92,22 +92,23 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 
 
 class _ClaimValues(Struct, frozen=True, kw_only=True):
-    """The values of a claim by what the report says of them, each with how it stands to what the call gave."""
+    """The values of a claim, each with how it stands to what the call gave."""
 
-    got: tuple[Pair, ...]
-    wanted: tuple[Pair, ...]
-    asserted: tuple[Pair, ...]
-    loose: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
+
+    def of(self, *roles: Role) -> tuple[Pair, ...]:
+        """Those of which the report says this, role by role."""
+        return tuple(pair for role in roles for pair in self.pairs if pair[0].role == role)
 
     @property
     def matching(self) -> tuple[Pair, ...]:
         """Those that the call gave, and that nothing says are wanted."""
-        return tuple(pair for pair in (*self.got, *self.asserted, *self.loose) if pair[1])
+        return tuple(pair for pair in self.of("got", "asserted", "") if pair[1])
 
     @property
     def belied(self) -> bool:
         """Whether the call gave none of the values that the report says it gives."""
-        told = [value for value, matched in self.got if not matched and value.kind != "bare"]
+        told = [value for value, matched in self.of("got") if not matched and value.kind != "bare"]
         return bool(told) and not any(value.role in {"got", "asserted"} for value, _ in self.matching)
 
 
@@ -115,38 +116,37 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     """What follows from the claim, given what its call gave."""
     if seen.problem or UNSTABLE.search(seen.shown):
         return Conclusion()
-    judged = _by_role(claim, seen)
-    done = [pair for pair in judged.wanted if pair[1]]
-    if done or judged.belied:
-        exchanged = any(not matched for value, matched in judged.got if value.kind != "bare")
-        return Conclusion(denied=not done or exchanged or len(done) == len(judged.wanted))
-    confirmed = bool(judged.matching)
-    open_asserted = [
-        pair for pair in judged.asserted if not pair[1] and (pair[0].text != "True" or seen.shown == "False")
-    ]
-    wanted = judged.wanted or tuple(open_asserted)
+    values = _values(claim, seen)
+    wanted = values.of("wanted")
+    done = [pair for pair in wanted if pair[1]]
+    if done or values.belied:
+        exchanged = any(not matched for value, matched in values.of("got") if value.kind != "bare")
+        return Conclusion(denied=not done or exchanged or len(done) == len(wanted))
+    confirmed = bool(values.matching)
+    wanted = wanted or tuple(
+        pair
+        for pair in values.of("asserted")
+        if not pair[1] and (pair[0].text != "True" or seen.shown == "False")
+    )
     if claim.must_not_fail and not wanted:
         none = WantedValue(text="", relation="no_error")
         return Conclusion(wanted=none, confirmed=confirmed) if seen.raised else Conclusion(denied=True)
     if not confirmed and UNFIT & set(seen.raised):
         return Conclusion()
-    found = _wanted(wanted, seen, judged.matching)
+    found = _wanted(wanted, seen, values.matching)
     if found is not None:
         return Conclusion(wanted=found, confirmed=confirmed)
-    alike = [pair for pair in judged.loose if pair[0].text[:1] == seen.shown[:1]]
+    alike = [pair for pair in values.of("") if pair[0].text[:1] == seen.shown[:1]]
     rest = [value.text for value, matched in (*wanted, *alike) if not matched and value.kind == "literal"]
     return Conclusion(confirmed=confirmed, choices=tuple(dict.fromkeys(rest)))
 
 
-def _by_role(claim: Claim, seen: Observation) -> _ClaimValues:
-    roles: dict[str, list[Pair]] = {"got": [], "wanted": [], "asserted": [], "": []}
-    for value, relations in _without_truth(list(zip(claim.values, seen.matches, strict=True))):
-        roles[value.role].append((value, tuple(one for one in relations if _fits(one, value))))
+def _values(claim: Claim, seen: Observation) -> _ClaimValues:
+    pairs = _without_truth(list(zip(claim.values, seen.matches, strict=True)))
     return _ClaimValues(
-        got=tuple(roles["got"]),
-        wanted=tuple(roles["wanted"]),
-        asserted=tuple(roles["asserted"]),
-        loose=tuple(roles[""]),
+        pairs=tuple(
+            (value, tuple(one for one in relations if _fits(one, value))) for value, relations in pairs
+        )
     )
 
 
