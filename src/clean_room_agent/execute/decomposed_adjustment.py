@@ -5,7 +5,7 @@ answer that no verdict asked for are undone: a step that stays is unchanged, and
 wanted. After a refusal, a step that was to be dropped may be kept.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -105,19 +105,13 @@ class DecomposedAdjustment:
         """All verdicts; if none about the steps can be read, only those."""
         asked, task, part = self._asked, self._asked.task, self._asked.part.description
         failures = tuple(self._failures.values())
-
-        valid = self._ask(
-            self._valid,
-            [
-                (
-                    step.id,
-                    StepViabilityInputs(
-                        task=task, part=part, done=self._done, failures=failures, step=_line(step)
-                    ),
-                )
-                for step in asked.remaining
-            ],
-        )
+        validity = {
+            step.id: StepViabilityInputs(
+                task=task, part=part, done=self._done, failures=failures, step=_line(step)
+            )
+            for step in asked.remaining
+        }
+        valid = self._ask(self._valid, validity)
         if not any(verdict.readable for verdict in valid):
             return AdjustmentVerdicts(failures=asked.failures, verdicts=valid)
         standing = [step for step, verdict in zip(asked.remaining, valid, strict=True) if verdict.yes]
@@ -126,23 +120,13 @@ class DecomposedAdjustment:
         unexplained = tuple(name for name in self._failures if name not in {name for name, _ in found})
         changed = {step for _, step in found if not step.endswith(TRIED)}
         left = tuple(map(_line, standing))
-
-        new = self._ask(
-            self._new,
-            [
-                (
-                    name,
-                    NewStepInputs(
-                        task=task,
-                        part=part,
-                        done=self._done,
-                        remaining=left,
-                        failure=self._failures[name],
-                    ),
-                )
-                for name in unexplained
-            ],
-        )
+        needs = {
+            name: NewStepInputs(
+                task=task, part=part, done=self._done, remaining=left, failure=self._failures[name]
+            )
+            for name in unexplained
+        }
+        new = self._ask(self._new, needs)
         return AdjustmentVerdicts(
             failures=asked.failures,
             verdicts=(*valid, *causes, *new),
@@ -159,25 +143,19 @@ class DecomposedAdjustment:
         task, part = self._asked.task, self._asked.part.description
         newest = self._asked.outcomes[-1].step
         steps = ((newest, False), *((step, True) for step in standing))
+        questions = {
+            f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}": RootCauseInputs(
+                task=task, part=part, failure=failure, step=_line(step), remains=remains
+            )
+            for name, failure in self._failures.items()
+            for step, remains in steps
+        }
+        return self._ask(self._cause, questions)
 
-        return self._ask(
-            self._cause,
-            [
-                (
-                    f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}",
-                    RootCauseInputs(task=task, part=part, failure=failure, step=_line(step), remains=remains),
-                )
-                for name, failure in self._failures.items()
-                for step, remains in steps
-            ],
-        )
-
-    def _ask(
-        self, question: YesNo[UnderWayT], items: Sequence[tuple[str, UnderWayT]]
-    ) -> tuple[PlanVerdict, ...]:
+    def _ask(self, question: YesNo[UnderWayT], items: Mapping[str, UnderWayT]) -> tuple[PlanVerdict, ...]:
         """The verdicts, each asked for with the newest changes of the run, or without them where they do not fit."""
         return question.ask(
-            [(item, [replace(inputs, diff=diff) for diff in self._diffs]) for item, inputs in items]
+            [(item, [replace(inputs, diff=diff) for diff in self._diffs]) for item, inputs in items.items()]
         )
 
     def _written(self, account: AdjustmentVerdicts, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
