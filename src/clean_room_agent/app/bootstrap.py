@@ -161,8 +161,7 @@ def _write(
     from clean_room_agent.training.dataset import Card, write_dataset
     from clean_room_agent.training.dataset_filters import SPLIT_RULE
     from clean_room_agent.training.dataset_formats import FORMATS
-    from clean_room_agent.training.plan import row_of
-    from clean_room_agent.training.planning import default_plan
+    from clean_room_agent.training.plan import default_plan, row_of
     from clean_room_agent.training.shards import digest_of
 
     router = ModelRouter(settings.models, settings.budget)

@@ -34,7 +34,6 @@ from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import TrainingPlan
-from clean_room_agent.training.training_task import TrainingTask
 
 
 class Curated(Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ class Curated(Struct, frozen=True, kw_only=True):
 
 
 def curate(
-    task: TrainingTask,
+    record: Record,
     logs: LogAnalysisAPI,
     prompt: Prompt[Any, Any],
     plan: TrainingPlan,
@@ -74,9 +73,8 @@ def curate(
     sieve = _Sieve(plan, redactor, count, left_out, words)
     good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth == "good"])
     if plan.criteria.synthetic_weight:
-        good = sieve.good_rows([*good, *_mined(task.record, plan, len(good))])
+        good = sieve.good_rows([*good, *_mined(record, plan, len(good))])
     if not good:
-        task.detail = f"no good example of {plan.target} is left"
         return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
     entries = sieve.entries(good, chosen)
     exclusions = dict(sorted(left_out.items()))
@@ -99,10 +97,9 @@ def curate(
         positive_count=written.count("sft"),
         negative_count=sum(not each.row.label for each in entries),
         format=written.trainer,
-        timestamp=task.record.now(),
+        timestamp=record.now(),
     )
-    dataset_id = task.record.write(TRAINING_DATASETS.insert, row)
-    task.success, task.detail = True, f"{written.count('sft')} rows in {written.folder}"
+    dataset_id = record.write(TRAINING_DATASETS.insert, row)
     return Curated(written=written, dataset_id=dataset_id, exclusions=exclusions)
 
 
