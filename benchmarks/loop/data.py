@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
-from clean_room_agent.training.dataset import SPLITS, Card, Entry, Row, read_rows, write_dataset
+from clean_room_agent.training.dataset import FORMATS, SPLITS, Card, Entry, Row, read_rows, write_dataset
 from clean_room_agent.training.dataset_filters import balance
-from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import TrainingPlan, row_of
 
 TRAIN = ("psf/requests", "pallets/werkzeug", "pallets/click")

@@ -21,8 +21,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
-from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split, write_dataset
-from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.dataset import FORMATS, Entry, Message, Origin, Row, Split, write_dataset
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"

@@ -16,9 +16,8 @@ from tests.training.test_dataset import CARD, ORIGIN
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
-from clean_room_agent.training.dataset import Entry, Message, Row, write_dataset
+from clean_room_agent.training.dataset import FORMATS, Entry, Message, Row, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
-from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import TrainingPlan, row_of
 from clean_room_agent.workspace import Workspace
 

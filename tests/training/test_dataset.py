@@ -10,6 +10,7 @@ from msgspec import structs
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.training.dataset import (
+    FORMATS,
     Card,
     Entry,
     Kind,
@@ -20,7 +21,6 @@ from clean_room_agent.training.dataset import (
     read_rows,
     write_dataset,
 )
-from clean_room_agent.training.dataset_formats import FORMATS
 
 CARD = Card(
     title="Scope judgments",

@@ -8,7 +8,7 @@ import pytest
 from testing.repositories import make_repository
 from tests.training.test_evaluation import compared_edits, row
 
-from clean_room_agent.app.adapters import opened_tests
+from clean_room_agent.cli.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig

@@ -21,8 +21,7 @@ from clean_room_agent import proc
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, get_dataset, list_adapters
 from clean_room_agent.errors import CommandError, CraError, UsageError
-from clean_room_agent.training.dataset import Entry, Kind, Message, Origin, Row, write_dataset
-from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.dataset import FORMATS, Entry, Kind, Message, Origin, Row, write_dataset
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.training.train import Job, Machine, Trained, job_for, train
 

@@ -113,8 +113,7 @@ def _curate(
     require_extras("data")
     from clean_room_agent.redaction import Redactor, secret_values
     from clean_room_agent.training.curate import curate
-    from clean_room_agent.training.dataset import require_free
-    from clean_room_agent.training.dataset_formats import FORMATS
+    from clean_room_agent.training.dataset import FORMATS, require_free
     from clean_room_agent.training.plan import row_of
 
     with contextlib.ExitStack() as stack:

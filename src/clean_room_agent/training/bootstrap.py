@@ -103,9 +103,22 @@ def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[
 
 
 def make_shards(
-    folder: Path, units: Sequence[Unit], making: Making, progress: Progress, *, jobs: int
+    folder: Path, units: Sequence[Unit], making: Making, progress: Progress, *, jobs: int, engine: str
 ) -> None:
-    """Make the units' shards on this machine: in `jobs` processes, or in this one for 1."""
+    """Make the units' shards: on a Ray cluster, or on this machine in `jobs` processes (in this one for 1).
+
+    A unit writes its own file: a worker that dies leaves none, or a whole one. `folder` and the repositories must have
+    the same paths on all machines.
+    """
+    if engine == "ray":
+        from clean_room_agent.training.cluster import call_on_ray
+
+        def make(unit: Unit) -> None:
+            make_shard(folder, unit, making)
+
+        for number, _ in enumerate(call_on_ray(make, units), 1):
+            progress(number, len(units))
+        return
     if jobs == 1 or len(units) < 2:
         for number, unit in enumerate(units, 1):
             make_shard(folder, unit, making)

@@ -2,16 +2,23 @@
 
 The passes are the real ones, so a prompt is byte for byte what a run would send that begins at the parent with the commit's
 message as its task, no failing test, and the same configuration.
+
+Questions about files are added to those that the passes ask, so that a judge learns to tell near misses from what is
+needed: what the commit changes and the ranking missed, and, of the verdicts that say no, 20 % about files in the same
+folders and 10 % about any files, besides the 70 % about the top of the ranking. Each is one of the run's own questions with
+its candidate exchanged, in the question and in the list of candidates.
 """
 
+import random
 import uuid
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from msgspec import Struct, structs
 
-from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import implement_pass, meta_plan_pass, part_plan_pass
@@ -39,13 +46,18 @@ from clean_room_agent.orchestrator.planning import (
 )
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 from clean_room_agent.orchestrator.steps.rounds import step_request
+from clean_room_agent.paths import kind_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
+from clean_room_agent.retrieval.scope_stage import describe_file
+from clean_room_agent.retrieval.scored_pieces import weighted_terms
+from clean_room_agent.retrieval.stage import Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
-from clean_room_agent.training.near_miss_questions import more_file_questions
 
 STAGES = tuple(
     prompt.name for prompt in (TASK_ANALYSIS, SCOPE_JUDGMENT, PIECE_JUDGMENT, META_PLAN, PART_PLAN, IMPLEMENT)
@@ -53,6 +65,11 @@ STAGES = tuple(
 """The prompts that pairs are made for."""
 EPOCH = "1970-01-01T00:00:00+00:00"
 """The time of all events here, since nothing in a pair may depend on when it was made."""
+RANKED, NEIGHBOURS, RANDOM = 7, 2, 1
+"""Tenths of the verdicts that say no."""
+MAX_MISSED = 3
+"""The most changed files missed by the ranking that are asked about."""
+WRONG = "not edited"
 
 
 class Making(Struct, frozen=True, kw_only=True):
@@ -259,7 +276,7 @@ class _Run:
         )
         query = recall(self._session, request.pass_id).query
         judged = dict(self._models.judged)
-        for path, inputs, found_by in more_file_questions(
+        for path, inputs, found_by in _more_file_questions(
             judged, self._gold, request, query, found, source, seed=self._task_id
         ):
             self._models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
@@ -343,3 +360,49 @@ def _without_end(text: str | None) -> str | None:
 def _names_any(call: ModelCall, gold: Gold) -> bool:
     answer = TASK_ANALYSIS.parse(call.answer.response)
     return bool(getattr(answer, "areas", ()) or getattr(answer, "symbols", ())) and bool(gold.files)
+
+
+def _more_file_questions(
+    asked: Mapping[str, SingleInputs],
+    gold: Gold,
+    request: ContextRequest,
+    query: TaskQuery,
+    found: Retrieved,
+    source: RepositorySource,
+    *,
+    seed: str,
+) -> Iterator[tuple[str, SingleInputs, str]]:
+    """Further questions about files: path, inputs, and how it was found; none if the pass asked none."""
+    if not asked:
+        return
+    terms = weighted_terms(request, query, find_tests(query, source))
+    inputs = next(iter(asked.values()))
+    names = list(inputs.others)
+    wrong_names = [at for at, name in enumerate(names) if gold.label_of_file(name) == WRONG]
+    place = wrong_names[-1] if wrong_names else len(names)
+    taken = {*asked, *(entry.path for entry in found.candidates if entry.tier <= 1)}
+    wrong = sum(gold.label_of_file(path) == WRONG for path in asked)
+    for path, found_by in _drawn(gold, source, taken, wrong, random.Random(f"{seed}\nfiles")):  # noqa: S311 - guards nothing, and must be the same each time
+        option = Option(key=path, name=path, text=describe_file(path, terms, source), score=0.0)
+        others = (*names[:place], path, *names[place + 1 :])
+        yield path, structs.replace(inputs, option=frame_option(option), others=others), found_by
+
+
+def _drawn(
+    gold: Gold, source: RepositorySource, taken: set[str], wrong: int, chance: random.Random
+) -> Iterator[tuple[str, str]]:
+    """Files besides the ranking, each with how it was found. `wrong` is the number of noes from the ranking."""
+    missed = [path for path in gold.files if source.file(path) is not None and path not in taken]
+    for path in missed[:MAX_MISSED]:
+        yield path, "commit"
+    folders = {PurePosixPath(path).parent for path in gold.files}
+    near: list[str] = []
+    far: list[str] = []
+    for path in source.paths():
+        if path not in taken and kind_of(path) == "code" and gold.label_of_file(path) == WRONG:
+            (near if PurePosixPath(path).parent in folders else far).append(path)
+    for found_by, pool, share in (("neighbour", near, NEIGHBOURS), ("random", far, RANDOM)):
+        wanted = wrong * share / RANKED
+        count = int(wanted) + (chance.random() < wanted - int(wanted))
+        for path in chance.sample(pool, min(count, len(pool))):
+            yield path, found_by
