@@ -90,7 +90,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
     example: str
-    """An answer that parses. Its names and sentences hold `copied_examples.MARK`."""
+    """An answer that parses. Its names and sentences hold `answer_rules.MARK`."""
     narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None

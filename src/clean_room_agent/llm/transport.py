@@ -54,7 +54,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
-    """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
+    """How an answer begins that is closed, since it copies the prompt's example (see `answer_rules.CopyGuard`); "" for none."""
     shown: str = ""
     """What the prompt shows that the answer is not about; an answer that only repeats it is closed."""
     gap: Gap | None = None
@@ -226,14 +226,6 @@ class ModelServer(Transport, Protocol):
             ModelNotFound: the server does not have it.
             ModelError: the server cannot be asked.
         """
-
-
-class LoadedModel(Struct, frozen=True, kw_only=True):
-    """A model that a server holds in memory."""
-
-    tag: str
-    context_length: int | None
-    """The window it was loaded with, in tokens."""
 
 
 def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:

@@ -2,12 +2,13 @@
 of any server's dialect. Import it only when a server is about to be asked.
 """
 
+import abc
 import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import httpx
 from msgspec import Meta, Struct
@@ -94,41 +95,64 @@ class LineSplitter:
         return line
 
 
-class Receiver(Protocol):
-    """An answer in progress, as one dialect assembles it."""
+class ServerVersion(Struct, frozen=True, kw_only=True):
+    """What a server answers that is asked for its version."""
+
+    version: str
+
+
+class StreamedAnswer(abc.ABC):
+    """An answer in progress: its pieces, watched as they come. Each dialect has a subclass that reads its lines."""
+
+    missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
+    """The statuses by which a server may say that it lacks the model."""
+
+    def __init__(
+        self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest
+    ) -> None:
+        """`known` returns the models that the server has."""
+        self._target = target
+        self._known = known
+        self._tokens: list[TokenChoice] = []
+        self._texts: tuple[list[str], list[str]] = ([], [])
+        """The pieces of the answer, and those of what the model thought."""
+        self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
+        self._copies = CopyGuard(request.opening)
+        self._heard = request.heard
+        self._called_a_tool = False
+        self._ended = False
+        """Whether the last line has arrived."""
+        self.reason = ""
+        """Why the answer ended, in the server's word; "" before it did."""
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.refusal: WindowRefusal | None = None
+
+    @abc.abstractmethod
+    def take(self, line: bytes) -> ModelError | None:
+        """Add one line of the stream; return the error that it reports."""
+
+    @abc.abstractmethod
+    def end(self) -> ModelError | None:
+        """Nothing more will arrive; return the error if the answer is incomplete."""
 
     @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-
-    @property
+    @abc.abstractmethod
     def complete(self) -> bool:
         """Whether everything that matters has arrived, so that a later failure changes nothing."""
 
     @property
     def done(self) -> bool:
-        """Whether the last line has arrived; nothing after it is read."""
+        """Whether to stop reading: the last line has arrived, or the answer repeats itself or what it was shown, or
+        copies the example, so that the rest is not wanted.
+        """
+        return self._ended or self._repeated or self._copies.tripped
 
-    def take(self, line: bytes) -> ModelError | None:
-        """Add one line of the stream; return the error that it reports."""
-
-    def refused(self, status: int, body: str) -> ModelError:
-        """The error for another status than 200."""
-
-    def end(self) -> ModelError | None:
-        """Nothing more will arrive; return the error if the answer is incomplete."""
-
-
-class AnswerPieces:
-    """The pieces of an answer in progress, which every dialect collects and guards in the same way."""
-
-    def __init__(self, request: ChatRequest) -> None:
-        self.tokens: list[TokenChoice] = []
-        self._texts: tuple[list[str], list[str]] = ([], [])
-        self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
-        self._heard = request.heard
-        self._calls = False
+    @property
+    def begun(self) -> bool:
+        """Whether a token has arrived."""
+        return any(self._texts)
 
     @property
     def text(self) -> str:
@@ -140,78 +164,6 @@ class AnswerPieces:
         """What the model thought so far."""
         return whole_characters("".join(self._texts[1]))
 
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return any(self._texts)
-
-    @property
-    def tripped(self) -> bool:
-        """Whether the answer repeats itself or what it was shown, or copies the example, so that the rest is not wanted."""
-        return self._repeated or self._copies.tripped
-
-    @property
-    def _repeated(self) -> bool:
-        return any(guard.tripped for guard in self._guards)
-
-    def add(self, text: str | None, thinking: str | None, calls: list[Any] | None = None) -> None:
-        """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
-        the record.
-        """
-        if calls:
-            self._calls = True
-            text = (text or "") + json.dumps(calls)
-        for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
-            if piece:
-                kept.append(piece)
-                guard.feed(piece)
-                self._heard()
-        self._copies.feed(text or "")
-
-    def finish(self, reason: str) -> Finish:
-        """How the answer ended, given the server's reason ("" if it was stopped before), which may be one that nobody knows."""
-        if self._copies.tripped:
-            return "copied"
-        if self._repeated and reason != "stop":
-            return "repeated"
-        return "tool_call" if self._calls else ENDINGS.get(reason.lower(), "stop")
-
-    def failed(self, reason: str) -> bool:
-        """Whether the server's reason means that the answer is of no use: an unknown one behind a text does not."""
-        return reason.lower() in FAILURES or (reason.lower() not in ENDINGS and not self.begun)
-
-
-class ServerVersion(Struct, frozen=True, kw_only=True):
-    """What a server answers that is asked for its version."""
-
-    version: str
-
-
-class CollectedAnswer:
-    """An answer in progress: what every dialect's `Receiver` has."""
-
-    missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
-    """The statuses by which a server may say that it lacks the model."""
-
-    def __init__(
-        self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest
-    ) -> None:
-        """`known` returns the models that the server has."""
-        self._target = target
-        self._known = known
-        self._pieces = AnswerPieces(request)
-        self.reason = ""
-        """Why the answer ended, in the server's word; "" before it did."""
-        self.prompt_tokens: int | None = None
-        self.completion_tokens: int | None = None
-        self.cached_tokens: int | None = None
-        self.refusal: WindowRefusal | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return self._pieces.begun
-
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports instead of an answer, or within one (status 200)."""
         known = self._known() if status in self.missing else ()
@@ -222,16 +174,49 @@ class CollectedAnswer:
         """Everything that arrived, with the error if there was one."""
         return RawAnswer(
             request_body=body,
-            text=self._pieces.text,
-            thinking=self._pieces.thinking,
-            finish=self._pieces.finish(self.reason),
+            text=self.text,
+            thinking=self.thinking,
+            finish=self._finish(),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cached_tokens=self.cached_tokens,
-            tokens=tuple(self._pieces.tokens),
+            tokens=tuple(self._tokens),
             error=error,
             refusal=self.refusal,
         )
+
+    def _add(self, text: str | None, thinking: str | None = None, calls: list[Any] | None = None) -> None:
+        """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
+        the record.
+        """
+        if calls:
+            self._called_a_tool = True
+            text = (text or "") + json.dumps(calls)
+        for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
+            if piece:
+                kept.append(piece)
+                guard.feed(piece)
+                self._heard()
+        self._copies.feed(text or "")
+
+    @property
+    def _repeated(self) -> bool:
+        return any(guard.tripped for guard in self._guards)
+
+    def _finish(self) -> Finish:
+        """How the answer ended; a server may have stopped for a reason that nobody knows."""
+        if self._copies.tripped:
+            return "copied"
+        if self._repeated and self.reason != "stop":
+            return "repeated"
+        return "tool_call" if self._called_a_tool else ENDINGS.get(self.reason.lower(), "stop")
+
+    def _failure(self) -> ModelError | None:
+        """The error for an answer that ended for a reason that makes it of no use: an unknown one behind a text does not."""
+        reason = self.reason.lower()
+        if reason in FAILURES or (reason not in ENDINGS and not self.begun):
+            return server_errors.ended_early(self._target, self.reason)
+        return None
 
     def _foreign(self, text: bytes) -> ModelError:
         """The error for something that is no part of the protocol."""
@@ -282,14 +267,18 @@ class HttpServer:
         self._secret = secret
         self._timer = timer
 
-    def stream(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
+    def stream(
+        self, path: str, body: str, receiver: StreamedAnswer, target: RequestTarget
+    ) -> ModelError | None:
         """Fill `receiver` with the answer to a POST of `body`; return the error that ended it, of which Ctrl-C is one."""
         try:
             return self._exchange(path, body, receiver, target)
         except KeyboardInterrupt:
             return CallInterrupted("interrupted")
 
-    def _exchange(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
+    def _exchange(
+        self, path: str, body: str, receiver: StreamedAnswer, target: RequestTarget
+    ) -> ModelError | None:
         limits = self._timeouts
         first = min(limits.first_byte, limits.total)
         # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
@@ -438,7 +427,7 @@ class HttpServer:
             raise server_errors.refused_connection(target, said) from exc
 
     def _read(
-        self, response: httpx.Response, receiver: Receiver, target: RequestTarget, deadline: float
+        self, response: httpx.Response, receiver: StreamedAnswer, target: RequestTarget, deadline: float
     ) -> ModelError | None:
         lines = LineSplitter()
         try:

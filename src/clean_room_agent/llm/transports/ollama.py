@@ -17,7 +17,6 @@ from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,
-    LoadedModel,
     ModelDetails,
     ModelLoad,
     RawAnswer,
@@ -32,11 +31,11 @@ from clean_room_agent.llm.transports.connections import (
     open_client,
 )
 from clean_room_agent.llm.transports.http import (
-    CollectedAnswer,
     Count,
     HttpServer,
     ReplyT,
     ServerVersion,
+    StreamedAnswer,
     read_piece,
 )
 from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget
@@ -79,7 +78,6 @@ class _OllamaModel(Forwarding, frozen=True, kw_only=True):
     name: str
     digest: str = ""
     size: Count = 0
-    context_length: Count | None = None
 
 
 class _OllamaModels(Struct, frozen=True, kw_only=True):
@@ -91,7 +89,7 @@ class _Show(Forwarding, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
 
 
-class _Collected(CollectedAnswer):
+class OllamaAnswer(StreamedAnswer):
     """An answer in progress."""
 
     def __init__(
@@ -103,17 +101,11 @@ class _Collected(CollectedAnswer):
     ) -> None:
         super().__init__(target, known, request)
         self._forwards = forwards
-        self._ended = False
 
     @property
     def complete(self) -> bool:
         """Whether the last line has arrived, which has the finish reason."""
         return self._ended
-
-    @property
-    def done(self) -> bool:
-        """Whether to stop reading: the last line has arrived, or the answer repeats itself or copies the example."""
-        return self._ended or self._pieces.tripped
 
     def take(self, line: bytes) -> ModelError | None:
         """Add one line of the stream; return the error that it reports."""
@@ -126,10 +118,8 @@ class _Collected(CollectedAnswer):
         elsewhere = self._forwards.seen(self._target, parsed)
         if elsewhere is not None:
             return elsewhere
-        self._add(parsed)
-        if self._ended and self._pieces.failed(self.reason or "stop"):
-            return server_errors.ended_early(self._target, self.reason)
-        return None
+        self._add_line(parsed)
+        return self._failure() if self._ended else None
 
     def end(self) -> ModelError | None:
         """The error for a stream that ended without its last line."""
@@ -137,13 +127,13 @@ class _Collected(CollectedAnswer):
             return None
         if not self.begun:
             return server_errors.broken_off(self._target, "the stream ended empty", begun=False)
-        return server_errors.endless(self._target, self._pieces.text or self._pieces.thinking)
+        return server_errors.endless(self._target, self.text or self.thinking)
 
-    def _add(self, line: _ChatLine) -> None:
+    def _add_line(self, line: _ChatLine) -> None:
         said = line.message or _OllamaMessage()
-        self._pieces.add(said.content or line.response, said.thinking, said.tool_calls)
+        self._add(said.content or line.response, said.thinking, said.tool_calls)
         if not said.thinking:
-            self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
+            self._tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self._ended = True
             self.reason = line.done_reason or "stop"
@@ -174,7 +164,7 @@ class OllamaTransport:
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
-        collected = _Collected(target, self._known_tags, request, self._forwards)
+        collected = OllamaAnswer(target, self._known_tags, request, self._forwards)
         path = "/api/chat" if request.gap is None else "/api/generate"
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
@@ -243,16 +233,6 @@ class OllamaTransport:
             capabilities=tuple(sorted(shown.capabilities)),
             forwards_to=shown.destination(tag),
         )
-
-    def loaded(self) -> tuple[LoadedModel, ...]:
-        """The models in the server's memory, with the windows they were loaded with, by tag.
-
-        Raises:
-            ModelError: the server cannot be asked.
-        """
-        running = self._ask("GET", "/api/ps", _OllamaModels).models
-        models = [LoadedModel(tag=model.name, context_length=model.context_length) for model in running]
-        return tuple(sorted(models, key=lambda model: model.tag))
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:
         """A request without a prompt, which loads the model; None if no model stays loaded between requests."""

@@ -25,7 +25,7 @@ from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ServerVersion
 from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
-from clean_room_agent.llm.transports.openai_answer import Collected
+from clean_room_agent.llm.transports.openai_answer import OpenAiAnswer
 from clean_room_agent.llm.transports.server_errors import OPENAI, RequestTarget
 
 INFILL = "/infill"
@@ -117,7 +117,7 @@ class OpenAiTransport:
         elsewhere = self._forwards.refusal(target)
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
-        collected = Collected(target, self._known_tags, request, streaming=self._config.streaming)
+        collected = OpenAiAnswer(target, self._known_tags, request, streaming=self._config.streaming)
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         if path == INFILL and request.gap is not None and error is None:
