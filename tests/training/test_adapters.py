@@ -15,7 +15,7 @@ from clean_room_agent.errors import ArtifactError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.training.adapters import Asked, Evaluated, Material, evaluate_adapter
-from clean_room_agent.training.evaluation import Question, questions_of
+from clean_room_agent.training.evaluation import HeldoutQuestion, questions_of
 
 EMPTY = '{"intent": "", "areas": [], "keywords": [], "symbols": []}'
 
@@ -28,7 +28,7 @@ def record(tmp_path: Path) -> Iterator[Record]:
 
 
 def asked(prompt: Prompt[Any, Any], answers: list[str], base: Any, candidate: Any) -> Asked:
-    def made(part: str) -> tuple[Question, ...]:
+    def made(part: str) -> tuple[HeldoutQuestion, ...]:
         rows = [
             row(prompt, said, f"{part} {number} {said}", task_id=f"{part}{number}")
             for number, said in enumerate(answers)

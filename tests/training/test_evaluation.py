@@ -18,8 +18,15 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, REFILTER, SCOPE_JUDGMENT, TASK_ANALYSIS
-from clean_room_agent.training.dataset import Message, Row
-from clean_room_agent.training.evaluation import Arm, Compared, Question, compare, differing, questions_of
+from clean_room_agent.training.dataset import Message, TrainingRow
+from clean_room_agent.training.evaluation import (
+    Arm,
+    Compared,
+    HeldoutQuestion,
+    compare,
+    differing,
+    questions_of,
+)
 
 ANALYSIS = '{"intent": "i", "areas": ["a.py", "b.py"], "keywords": [], "symbols": ["f", "g"]}'
 EDIT = """\
@@ -33,12 +40,12 @@ x = 2
 </edit>"""
 
 
-def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> Row:
+def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> TrainingRow:
     messages = (
         Message(role="system", content=prompt.system),
         Message(role="user", content=f"# {prompt.title}\n\n{text}"),
     )
-    return Row(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
+    return TrainingRow(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
 
 
 def arm(
@@ -49,13 +56,15 @@ def arm(
     return Arm(tag=tag, models=client), transport
 
 
-def compared(prompt: Prompt[Any, Any], rows: list[Row], base: str, candidate: str | RawAnswer) -> Compared:
+def compared(
+    prompt: Prompt[Any, Any], rows: list[TrainingRow], base: str, candidate: str | RawAnswer
+) -> Compared:
     questions = questions_of(prompt, rows).questions
     first, second = arm("b:1", prompt, lambda _: base)[0], arm("c:1", prompt, lambda _: candidate)[0]
     return compare(prompt, questions, first, second, pass_id="p", progress=lambda _done, _total: None)
 
 
-def compared_edits(questions: Sequence[Question], said: str) -> list[float]:
+def compared_edits(questions: Sequence[HeldoutQuestion], said: str) -> list[float]:
     """What the answer is worth to each of them."""
     right, other = arm("b:1", IMPLEMENT, lambda _: EDIT)[0], arm("c:1", IMPLEMENT, lambda _: said)[0]
     found = compare(IMPLEMENT, questions, right, other, pass_id="p", progress=lambda _done, _total: None)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.edit_steps import Changes, Clone, Tested
     from clean_room_agent.training.evaluation import Arm
-    from clean_room_agent.training.gate import Finding
+    from clean_room_agent.training.gate import GateFinding
     from clean_room_agent.training.serving import Served
 
 ALSO = (
@@ -383,7 +383,7 @@ def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> 
         )
 
 
-def _print_finding(adapter: AdapterRow, finding: "Finding") -> None:
+def _print_finding(adapter: AdapterRow, finding: "GateFinding") -> None:
     words = {
         "passed": "is better than its base",
         "failed": "did not pass the gate",

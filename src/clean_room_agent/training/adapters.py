@@ -21,8 +21,21 @@ from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.training.dataset import read_rows
 from clean_room_agent.training.edit_steps import EditSteps
-from clean_room_agent.training.evaluation import Arm, Question, compare, differing, questions_of, words_of
-from clean_room_agent.training.gate import Finding, Pair, at_own_thresholds, before_spending, judge_candidate
+from clean_room_agent.training.evaluation import (
+    Arm,
+    HeldoutQuestion,
+    compare,
+    differing,
+    questions_of,
+    words_of,
+)
+from clean_room_agent.training.gate import (
+    AnswerPair,
+    GateFinding,
+    at_own_thresholds,
+    before_spending,
+    judge_candidate,
+)
 from clean_room_agent.training.statistics import LEVEL, holm
 
 Progress = Callable[[int, int], None]
@@ -31,8 +44,8 @@ Progress = Callable[[int, int], None]
 class Material(Struct, frozen=True, kw_only=True):
     """The held-out questions of a dataset for one prompt."""
 
-    test: tuple[Question, ...]
-    validation: tuple[Question, ...]
+    test: tuple[HeldoutQuestion, ...]
+    validation: tuple[HeldoutQuestion, ...]
     """Used to set the thresholds of verdicts; empty for other prompts."""
     test_hash: str
     """SHA-256 of the test file; candidates that share it are compared with each other."""
@@ -54,7 +67,7 @@ class Evaluated(Struct, frozen=True, kw_only=True):
     """A stored evaluation."""
 
     id: int
-    finding: Finding
+    finding: GateFinding
     material: Material
     spread: Mapping[str, float]
     """The gain of each adapter that was trained on the same dataset and evaluated on the same test, including this one,
@@ -85,7 +98,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], edits: EditSteps | None 
             f"{path} is older than the training data: {oldest} is before {newest}",
             hint="`cra curate-data` splits by time",
         )
-    validation: tuple[Question, ...] = ()
+    validation: tuple[HeldoutQuestion, ...] = ()
     if words_of(prompt) is not None:
         validation = questions_of(prompt, read_rows(folder, prompt.name, "validation")).questions
     return Material(
@@ -124,11 +137,13 @@ def evaluate_adapter(
             )
     say(before_spending(len(material.test)))
 
-    def answers(each: Asked, questions: Sequence[Question]) -> tuple[tuple[Pair, ...], Mapping[str, str]]:
+    def answers(
+        each: Asked, questions: Sequence[HeldoutQuestion]
+    ) -> tuple[tuple[AnswerPair, ...], Mapping[str, str]]:
         found = compare(each.prompt, questions, each.base, each.candidate, pass_id=task_id, progress=progress)
         return found.pairs, found.fingerprints
 
-    def scored(each: Asked) -> Sequence[Pair]:
+    def scored(each: Asked) -> Sequence[AnswerPair]:
         validation, test = (answers(each, part)[0] for part in (each.material.validation, each.material.test))
         return test if test[0].truth is None else at_own_thresholds(test, validation)[0]
 

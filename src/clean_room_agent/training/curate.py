@@ -21,9 +21,9 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import (
     Card,
-    Entry,
-    Format,
-    Row,
+    DatasetEntry,
+    TrainerFormat,
+    TrainingRow,
     Written,
     read_rows,
     require_free,
@@ -54,7 +54,7 @@ def curate(
     plan: TrainingPlan,
     plan_id: int,
     folder: Path,
-    trainer: Format,
+    trainer: TrainerFormat,
     redactor: Redactor,
     count: Callable[[str], int],
     progress: Callable[[int, int], None],
@@ -121,12 +121,12 @@ class _Sieve:
         self._left_out = left_out
         self._words = words
 
-    def group(self, row: Row) -> tuple[str, str]:
+    def group(self, row: TrainingRow) -> tuple[str, str]:
         """Failed and solved runs of the same words share their questions, and so must share their split."""
         words = self._words.get(row.origin.task_id)
         return row.origin.group if words is None else (row.origin.repo, words)
 
-    def good_rows(self, rows: Sequence[Row]) -> list[Row]:
+    def good_rows(self, rows: Sequence[TrainingRow]) -> list[TrainingRow]:
         """Good rows that may be learned from, in order."""
         criteria = self._criteria
         left = self._fit(rows)
@@ -140,11 +140,11 @@ class _Sieve:
         left = self._without(left, capped)
         return self._without(left, balance(left, max_ratio=criteria.max_ratio))
 
-    def _without(self, rows: Sequence[Row], out: Mapping[int, str]) -> list[Row]:
+    def _without(self, rows: Sequence[TrainingRow], out: Mapping[int, str]) -> list[TrainingRow]:
         self._left_out.update(out.values())
         return [row for place, row in enumerate(rows) if place not in out]
 
-    def entries(self, good: Sequence[Row], chosen: Sequence[Example]) -> list[Entry]:
+    def entries(self, good: Sequence[TrainingRow], chosen: Sequence[Example]) -> list[DatasetEntry]:
         """The rows of all kinds with their splits: rows of one task are in the same split, without near-duplicates from
         other tasks.
         """
@@ -157,13 +157,15 @@ class _Sieve:
         kept = {self.group(row) for row in (*good, *bad)}
         pairs = [pair for pair in pairs if self.group(pair) in kept]
         splits = split_groups([*good, *bad, *pairs], self.group)
-        entries = [Entry(split=splits[self.group(row)], kind="sft", row=row) for row in good]
-        entries += [Entry(split=splits[self.group(pair)], kind="dpo", row=pair) for pair in pairs]
+        entries = [DatasetEntry(split=splits[self.group(row)], kind="sft", row=row) for row in good]
+        entries += [DatasetEntry(split=splits[self.group(pair)], kind="dpo", row=pair) for pair in pairs]
         if bad:
-            entries += [Entry(split=splits[self.group(row)], kind="kto", row=row) for row in (*good, *bad)]
+            entries += [
+                DatasetEntry(split=splits[self.group(row)], kind="kto", row=row) for row in (*good, *bad)
+            ]
         return entries
 
-    def _fit(self, rows: Iterable[Row]) -> list[Row]:
+    def _fit(self, rows: Iterable[TrainingRow]) -> list[TrainingRow]:
         left = []
         for row in rows:
             fault = fault_of(
@@ -198,7 +200,7 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
     return found
 
 
-def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[Row]:
+def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[TrainingRow]:
     """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
 
     Raises:

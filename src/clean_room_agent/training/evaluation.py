@@ -20,9 +20,9 @@ from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.dataset import TrainingRow
 from clean_room_agent.training.edit_steps import EditSteps
-from clean_room_agent.training.gate import Pair, Scored
+from clean_room_agent.training.gate import AnswerPair, Scored
 
 FINGERPRINTS = 5
 """Answers by which the deployed model is recognised as the evaluated one."""
@@ -35,16 +35,16 @@ NAMED: Mapping[str, Callable[[Any], set[str]]] = {
 """What an answer names; it is worth the share of the right one's names. By prompt."""
 
 
-class Recorded(Struct, frozen=True, kw_only=True):
+class RecordedText(Struct, frozen=True, kw_only=True):
     """Inputs of a prompt whose text is known."""
 
     text: str
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class HeldoutQuestion(Struct, frozen=True, kw_only=True):
     """One held-out question with its right answer."""
 
-    row: Row
+    row: TrainingRow
     truth: bool | None = None
     """Of a verdict: whether its first word is right."""
     score: Callable[[Any], float] = lambda _answer: 0.0
@@ -62,7 +62,7 @@ class Arm(Struct, frozen=True, kw_only=True):
 class Heldout(Struct, frozen=True, kw_only=True):
     """The questions of a split that can be scored, and how many cannot, by reason."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[HeldoutQuestion, ...]
     left_out: Counter[str]
     limited: Counter[str]
     """How many questions have answers of which some aspect cannot be scored here, by that aspect."""
@@ -71,12 +71,14 @@ class Heldout(Struct, frozen=True, kw_only=True):
 class Compared(Struct, frozen=True, kw_only=True):
     """Both arms' answers, paired, and the candidate's first readable answers, word for word."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnswerPair, ...]
     fingerprints: dict[str, str]
     """Row id -> answer."""
 
 
-def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps | None = None) -> Heldout:
+def questions_of(
+    prompt: Prompt[Any, Any], rows: Iterable[TrainingRow], edits: EditSteps | None = None
+) -> Heldout:
     """The rows that can be asked again as they were and whose right answer can be read. `edits` scores edits.
 
     Raises:
@@ -89,7 +91,7 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
             f"answers to {prompt.name} cannot be scored",
             hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value}))}",
         )
-    kept: list[Question] = []
+    kept: list[HeldoutQuestion] = []
     left_out: Counter[str] = Counter()
     limited: Counter[str] = Counter()
     for row in rows:
@@ -99,11 +101,11 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
         elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1
         elif words is not None:
-            kept.append(Question(row=row, truth=wanted.word == words[0]))
+            kept.append(HeldoutQuestion(row=row, truth=wanted.word == words[0]))
         elif named is not None:
             due = named(wanted)
             if due:
-                kept.append(Question(row=row, score=_recall(due, named)))
+                kept.append(HeldoutQuestion(row=row, score=_recall(due, named)))
             else:
                 left_out["its right answer names nothing"] += 1
         else:
@@ -111,7 +113,7 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
             if isinstance(scorer, str):
                 left_out[scorer] += 1
                 continue
-            kept.append(Question(row=row, score=scorer.score))
+            kept.append(HeldoutQuestion(row=row, score=scorer.score))
             limited.update([scorer.limit] if scorer.limit else [])
     return Heldout(questions=tuple(kept), left_out=left_out, limited=limited)
 
@@ -122,7 +124,7 @@ def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], 
 
 def compare(
     prompt: Prompt[Any, Any],
-    questions: Sequence[Question],
+    questions: Sequence[HeldoutQuestion],
     base: Arm,
     candidate: Arm,
     *,
@@ -144,7 +146,7 @@ def compare(
             answered[-1].append(_ask(prompt, question, arm, pass_id))
             progress(next(steps), 2 * len(questions))
     pairs = tuple(
-        Pair(
+        AnswerPair(
             key=question.row.id,
             task="/".join(question.row.origin.group),
             base=first,
@@ -164,7 +166,7 @@ def compare(
 
 def differing(
     prompt: Prompt[Any, Any],
-    questions: Sequence[Question],
+    questions: Sequence[HeldoutQuestion],
     arm: Arm,
     fingerprints: Mapping[str, str],
     *,
@@ -184,18 +186,18 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
     return prompt.answer.words if isinstance(prompt.answer, OneWord) else None
 
 
-def _belongs_to(prompt: Prompt[Any, Any], row: Row) -> bool:
+def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
     """Whether the row asks this prompt. Rows of earlier versions begin with the title."""
     text = row.prompt[-1].content
     asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
     return asks and text == text.strip()
 
 
-def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -> tuple[Scored, str]:
+def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
-    again: Prompt[Recorded, Any] = replace(
+    again: Prompt[RecordedText, Any] = replace(
         prompt, system=system, template="{{ text }}", narrow=None, grammar=None, editable=None
     )
     longest = prompt.max_answer_tokens
@@ -205,7 +207,7 @@ def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -
         longest = usual_answer_tokens(arm.models.window(prompt))
     reply = arm.models.ask(
         again,
-        Recorded(text=row.prompt[-1].content),
+        RecordedText(text=row.prompt[-1].content),
         pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
         item=row.id,
         sampling=Sampling(),
@@ -221,7 +223,7 @@ def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
 
 
-def _groups(question: Question) -> dict[str, str]:
+def _groups(question: HeldoutQuestion) -> dict[str, str]:
     origin = question.row.origin
     size = len(question.row.completion[-1].content)
     about = f"up to {1 << max(size - 1, 1).bit_length()} characters"

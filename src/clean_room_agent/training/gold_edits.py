@@ -62,7 +62,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
         return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownPiece(Struct, frozen=True, kw_only=True):
     """A piece of a file that a prompt shows."""
 
     path: str
@@ -70,9 +70,9 @@ class Shown(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def shown_in(prompt: str) -> tuple[Shown, ...]:
+def shown_in(prompt: str) -> tuple[ShownPiece, ...]:
     """The pieces of files that a prompt frames."""
-    found: list[Shown] = []
+    found: list[ShownPiece] = []
     fence, head, body = "", "", list[str]()
     path, editable = "", False
     for line in prompt.split("\n"):
@@ -83,7 +83,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
                 path, editable = parse_item_name(head).path, match[2] in {"file", "code"}
                 body = []
         elif line == f"{fence} end":
-            found.append(Shown(path=path, editable=editable, text="\n".join(body)))
+            found.append(ShownPiece(path=path, editable=editable, text="\n".join(body)))
             fence = ""
         else:
             body.append(line)
@@ -91,7 +91,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
 
 
 def edits_for(
-    file: GoldFile, shown_pieces: Sequence[Shown], places: Sequence[int] | None = None
+    file: GoldFile, shown_pieces: Sequence[ShownPiece], places: Sequence[int] | None = None
 ) -> list[PatchEdit]:
     """The edits that turn the file into what the commit made of it, as far as the prompt shows their search texts.
     `places` selects some of its changes by number; None means all.

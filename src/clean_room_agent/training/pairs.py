@@ -90,7 +90,7 @@ class Making(Struct, frozen=True, kw_only=True):
     """A digest of the prompts' texts."""
 
 
-class Pair(Struct, frozen=True, kw_only=True):
+class TrainingPair(Struct, frozen=True, kw_only=True):
     """A prompt, and the right answer to it."""
 
     stage: str
@@ -108,7 +108,7 @@ class Pair(Struct, frozen=True, kw_only=True):
 class MadePairs(Struct, frozen=True, kw_only=True):
     """The pairs of one commit."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TrainingPair, ...]
     dropped: Counter[str]
     """Pairs that were not made or not kept, by reason."""
 
@@ -211,7 +211,7 @@ class _Run:
         self._session = session
         self._task_id = session.task_id
         self._limits = plan_limits(models, config.orchestrator)
-        self.pairs: list[Pair] = []
+        self.pairs: list[TrainingPair] = []
         self.dropped: Counter[str] = Counter()
 
     def plan(self, *, with_rows: bool) -> None:
@@ -293,7 +293,7 @@ class _Run:
                 self.dropped[reason] += 1
                 continue
             self.pairs.append(
-                Pair(
+                TrainingPair(
                     stage=call.site.call_type,
                     item=call.site.item,
                     label=label,
