@@ -42,7 +42,7 @@ OWN_NAMES = {
     "llm/prompt.py": "a template of the package",
     "llm/transports/http.py": "a model that the user has uploaded",
     "llm/transports/adapter_registration.py": "a model that the user has uploaded",
-    "training/adapters.py": "the held-out rows of a dataset",
+    "training/evaluation.py": "the held-out rows of a dataset",
     "training/convert.py": "an adapter's own folder",
     "training/deployment.py": "config.toml",
     "training/train.py": "an adapter's own folder, a base that the user named, /proc",

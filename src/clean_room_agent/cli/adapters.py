@@ -39,10 +39,9 @@ from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
     from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
-    from clean_room_agent.training.adapters import Evaluated
     from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.edit_steps import Changes, Clone, Tested
-    from clean_room_agent.training.evaluation import Arm
+    from clean_room_agent.training.evaluation import Arm, Evaluated
     from clean_room_agent.training.gate import GateFinding
     from clean_room_agent.training.serving import Served
 
@@ -101,8 +100,8 @@ def evaluate(
 
     Exit codes: 0 it passed, 1 it did not, 2 usage, configuration, data or a missing file, 3 model server.
     """
-    from clean_room_agent.training.adapters import Asked, evaluate_adapter, material_of
     from clean_room_agent.training.edit_steps import EditSteps
+    from clean_room_agent.training.evaluation import Asked, evaluate_adapter, material_of
 
     with contextlib.ExitStack() as stack:
         parts = stack.enter_context(open_adapters(repo))
@@ -154,7 +153,7 @@ def deploy(
     """
     if reason is not None and not reason.strip():
         raise UsageError("--force needs a reason")
-    from clean_room_agent.training.adapters import material_of, passed_evaluation, require_same_answers
+    from clean_room_agent.training.evaluation import material_of, passed_evaluation, require_same_answers
 
     with open_adapters(repo) as parts:
         row = parts.adapter(adapter)
@@ -364,8 +363,8 @@ def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> 
                 "evaluation_id": made.id,
                 "adapter_id": row.id,
                 "finding": made.finding.as_object(),
-                "left_out": made.material.left_out,
-                "limited": made.material.limited,
+                "left_out": made.material.test.left_out,
+                "limited": made.material.test.limited,
                 "spread": made.spread,
             }
         )
@@ -374,9 +373,9 @@ def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> 
         if len(made.spread) > 1:
             gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
             output.answer(f"  gains of adapters of the same dataset: {gains}")
-        for reason, number in made.material.left_out.items():
+        for reason, number in made.material.test.left_out.items():
             output.answer(f"  {number:>7,}  left out: {reason}")
-        for reason, number in made.material.limited.items():
+        for reason, number in made.material.test.limited.items():
             output.answer(f"  {number:>7,}  {reason}")
         output.answer(
             f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")

@@ -106,8 +106,9 @@ class ModelClient:
         self._biases = biases
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
-        self._fillers: dict[str, bool] = {}
-        self._fillers_lock = threading.Lock()
+        self._fills_gaps: bool | None = None
+        """Whether the coding model does; None until it was found out."""
+        self._fills_lock = threading.Lock()
         self._copies = copies
         self._watch = watch
         self._copiers: dict[str, set[str]] = {}
@@ -180,17 +181,8 @@ class ModelClient:
         self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
         return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
-    def fill(
-        self,
-        request: "FillRequest",
-        *,
-        pass_id: str,
-        stage: str = "",
-        item: str = "",
-        role: Role = "coding",
-        tag: str = "",
-    ) -> "FillReply":
-        """Ask for the text of a gap, of the role's model or of the model `tag`. Ask only a model that `can_fill`.
+    def fill(self, request: "FillRequest", *, pass_id: str, item: str = "") -> "FillReply":
+        """Ask the coding model for the text of a gap, if it `can_fill`.
 
         Raises:
             WindowExceeded: the request does not fit the model's window, or the server would cut it; nothing of it counts.
@@ -199,10 +191,10 @@ class ModelClient:
         """
         from clean_room_agent.llm.filling import FILL_NAME, FillReply, mean_logprob
 
-        model = self._router.resolve(role, FILL_NAME, stage, tag=tag)
+        model = self._router.resolve("coding", FILL_NAME)
         question = _gap_question(request, model)
         _require_fit(question, FILL_NAME)
-        site = CallSite(pass_id=pass_id, stage_name=stage, call_type=FILL_NAME, item=item)
+        site = CallSite(pass_id=pass_id, call_type=FILL_NAME, item=item)
         done = self._sender.exchange(question, site)
         text, stopped = request.up_to_stop(done.raw.text)
         finish = "stop" if stopped else done.raw.finish
@@ -218,12 +210,11 @@ class ModelClient:
             prompt_tokens=done.raw.prompt_tokens,
             completion_tokens=done.raw.completion_tokens,
             latency_ms=done.latency_ms,
-            attempts=done.sent,
             mean_logprob=mean_logprob(done.raw),
         )
 
-    def can_fill(self, role: Role = "coding", *, pass_id: str, tag: str = "") -> bool:
-        """Whether the role's model, on its server, fills gaps rightly: most of those that are made up to find out.
+    def can_fill(self, *, pass_id: str) -> bool:
+        """Whether the coding model, on its server, fills gaps rightly: most of those that are made up to find out.
 
         Found out once for a server, a model and its digest. The calls that show it are recorded in each run, so that a replay
         finds out the same.
@@ -234,11 +225,10 @@ class ModelClient:
         """
         from clean_room_agent.llm.filling import FILL_PROBE_NAME
 
-        model = self._router.resolve(role, FILL_PROBE_NAME, tag=tag)
-        with self._fillers_lock:
-            if model.tag not in self._fillers:
-                self._fillers[model.tag] = self._fills(model, pass_id)
-            return self._fillers[model.tag]
+        with self._fills_lock:
+            if self._fills_gaps is None:
+                self._fills_gaps = self._fills(self._router.resolve("coding", FILL_PROBE_NAME), pass_id)
+            return self._fills_gaps
 
     def _fills(self, model: ModelConfig, pass_id: str) -> bool:
         from clean_room_agent.llm.filling import LEAST_RIGHT, MADE_UP_GAPS
