@@ -109,7 +109,7 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Transport(Protocol):
-    """Answers requests."""
+    """Answers requests. What it knows of models is nothing, unless a subclass says otherwise."""
 
     @property
     def provider(self) -> str:
@@ -126,36 +126,21 @@ class Transport(Protocol):
             ReplayMismatch: a recording holds no such call.
         """
 
-    def window(self, tag: str) -> int | None:
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - subclasses need it
         """The window that the server gives the model, in tokens, whatever is asked for; None where it gives what is
         asked for, or does not tell.
 
         Raises:
             ModelError: the server does not have the model, or cannot be asked.
         """
+        return None
 
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002
         """The tokens of a request with these texts, framing included, as the server counts them; None where it cannot."""
+        return None
 
-    def digest(self, tag: str) -> str | None:
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002
         """The digest of the model's files; "" where the server does not have them; None where it does not tell now."""
-
-
-class NoServer:
-    """What a transport without a server knows of models: nothing."""
-
-    live = False
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no window."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: nothing can be counted."""
-        return None
-
-    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there are no files."""
         return None
 
 

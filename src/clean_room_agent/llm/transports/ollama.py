@@ -21,6 +21,7 @@ from clean_room_agent.llm.transport import (
     ModelLoad,
     RawAnswer,
     ServedModel,
+    Transport,
 )
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import (
@@ -141,8 +142,11 @@ class OllamaAnswer(StreamedAnswer):
             self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
 
 
-class OllamaTransport:
-    """Sends requests to an Ollama server, and asks it about its models."""
+class OllamaTransport(Transport):
+    """Sends requests to an Ollama server, and asks it about its models.
+
+    A request gets the window that it asks for, and the server cannot count without answering.
+    """
 
     provider = "ollama"
     live = True
@@ -169,14 +173,6 @@ class OllamaTransport:
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: a request gets the window that it asks for."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: the server cannot count without answering."""
-        return None
 
     def digest(self, tag: str) -> str | None:
         """The digest that the server lists; None if it lists none, or cannot be asked."""
