@@ -41,7 +41,7 @@ OWN_NAMES = {
     # adapters: files that the user names, and folders of their own
     "llm/prompt.py": "a template of the package",
     "llm/transports/http.py": "a model that the user has uploaded",
-    "llm/transports/adapter_registration.py": "a model that the user has uploaded",
+    "llm/transports/lora.py": "a model that the user has uploaded",
     "training/evaluation.py": "the held-out rows of a dataset",
     "training/convert.py": "an adapter's own folder",
     "training/deployment.py": "config.toml",

@@ -39,11 +39,10 @@ from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
     from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
-    from clean_room_agent.training.deployment import Changed, Deployer
+    from clean_room_agent.training.deployment import Changed, Deployer, Served
     from clean_room_agent.training.edit_steps import Changes, Clone, Tested
     from clean_room_agent.training.evaluation import Arm, Evaluated
     from clean_room_agent.training.gate import GateFinding
-    from clean_room_agent.training.serving import Served
 
 ALSO = (
     "Another prompt to evaluate the adapter on; it must not do worse there. Repeatable. Prompts that the configuration "
@@ -243,7 +242,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
     def serve(self, adapter: AdapterRow, base_gguf: Path | None) -> "tuple[Served, Transport]":
         """Make the server answer under the adapter's tag; with the server."""
         from clean_room_agent.training.convert import convert_adapter
-        from clean_room_agent.training.serving import Host
+        from clean_room_agent.training.deployment import Host
 
         self.settings.require("models", "budget")
         models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)

@@ -137,8 +137,8 @@ def _train(
     Raises:
         UsageError: there is no such dataset.
     """
+    from clean_room_agent.training.deployment import tag_for
     from clean_room_agent.training.plan import plan_of
-    from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
 
     wiring.require_record(workspace)

@@ -24,7 +24,7 @@ from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, Model
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ServerVersion
-from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
+from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import OpenAiAnswer
 from clean_room_agent.llm.transports.server_errors import OPENAI, RequestTarget
 
