@@ -21,6 +21,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
+    DeploymentRow,
     get_adapter,
     get_dataset,
     list_adapters,
@@ -29,7 +30,7 @@ from clean_room_agent.db.raw.training import (
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of, open_repository
-from clean_room_agent.json_values import to_plain, to_shown
+from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
@@ -39,7 +40,7 @@ from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
     from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
-    from clean_room_agent.training.deployment import Changed, Deployer, Served
+    from clean_room_agent.training.deployment import Deployer, Served
     from clean_room_agent.training.edit_steps import Changes, Clone, Tested
     from clean_room_agent.training.evaluation import Arm, Evaluated
     from clean_room_agent.training.gate import GateFinding
@@ -399,12 +400,13 @@ def _print_finding(adapter: AdapterRow, finding: "GateFinding") -> None:
             output.answer(f"      {name} {value}: {better} better, {worse} worse")
 
 
-def _answer_change(changed: "Changed", *, as_json: bool, note: str = "") -> None:
+def _answer_change(changed: DeploymentRow, *, as_json: bool, note: str = "") -> None:
     """Print what changed, and the note."""
     if as_json:
-        output.answer_json({**to_plain(changed), "note": note})
+        tags = {"tag": changed.tag, "replaced": changed.replaced_tag}
+        output.answer_json({"stage": changed.stage_name, **tags, "note": note})
         return
-    before = changed.replaced or "the base"
-    output.answer(f"{changed.stage}: {changed.tag or 'the base'} answers, in place of {before}")
+    before = changed.replaced_tag or "the base"
+    output.answer(f"{changed.stage_name}: {changed.tag or 'the base'} answers, in place of {before}")
     if note:
         output.aside(note)

@@ -39,7 +39,6 @@ from clean_room_agent.llm.request_sender import (
     ModelQuestion,
     RequestSender,
     Timing,
-    request_tokens,
 )
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
@@ -145,7 +144,7 @@ class ModelClient:
         site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=item)
         question = _question(prompt, model, inputs, sampling, max_answer_tokens)
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
-            question = _without_example(question, prompt, inputs)
+            question = replace(question, text=prompt.render(inputs, example=EXAMPLE_LEFT_OUT))
         _require_fit(question, prompt.name)
         first = self._sender.exchange(question, site)
         longer = _limited(thinking_tokens, question.model)
@@ -350,14 +349,7 @@ class ModelClient:
         if bad.kind == "copied" and self._is_held(question):
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, said, bad, max_tokens=package)
-        estimated = request_tokens(question.system, text, question.model)
-        again = replace(
-            question,
-            text=text,
-            shape=shape,
-            estimated=estimated,
-            sampling=self.warm_sampling(),
-        )
+        again = replace(question, text=text, shape=shape, sampling=self.warm_sampling())
         return again if _fits(again) else None
 
     def _is_held(self, question: ModelQuestion) -> bool:
@@ -396,7 +388,7 @@ class ModelClient:
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> int:
         """Estimated tokens of the whole request, including framing but not the answer."""
         model = self._router.resolve(prompt.role, prompt.name)
-        return request_tokens(prompt.system, prompt.render(inputs), model)
+        return model.estimator.request(prompt.system, prompt.render(inputs))
 
     def count(self, text: str, role: Role) -> int:
         """Estimated tokens of the text for the role's model."""
@@ -444,7 +436,6 @@ def _question(
         wants_logprobs=prompt.answer.wants_logprobs,
         max_tokens=_limited(package, model),
         sampling=sampling or _configured_sampling(model),
-        estimated=request_tokens(prompt.system, text, model),
     )
 
 
@@ -459,19 +450,11 @@ def _gap_question(request: "FillRequest", model: ModelConfig) -> ModelQuestion:
         wants_logprobs=request.wants_logprobs,
         max_tokens=_limited(request.max_tokens, model),
         sampling=request.sampling,
-        estimated=request_tokens("", text, model),
     )
 
 
 def _limited(tokens: int, model: ModelConfig) -> int:
     return tokens if model.max_tokens is None else min(tokens, model.max_tokens)
-
-
-def _without_example(
-    question: ModelQuestion, prompt: Prompt[InputsT, AnswerT], inputs: InputsT
-) -> ModelQuestion:
-    text = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
-    return replace(question, text=text, estimated=request_tokens(prompt.system, text, question.model))
 
 
 def _configured_sampling(model: ModelConfig) -> Sampling:

@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -75,7 +75,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     """0 to 1."""
 
 
-class ModelQuestion(Struct, frozen=True, kw_only=True):
+class ModelQuestion(Struct, frozen=True, kw_only=True, dict=True):
     """What is asked, and of which model."""
 
     model: ModelConfig
@@ -85,14 +85,17 @@ class ModelQuestion(Struct, frozen=True, kw_only=True):
     wants_logprobs: bool
     max_tokens: int
     sampling: Sampling
-    estimated: int
-    """Tokens of the request, without the answer."""
     opening: str = ""
     """As `ChatRequest.opening`."""
     shown: str = ""
     """As `ChatRequest.shown`."""
     gap: Gap | None = None
     """As `ChatRequest.gap`."""
+
+    @cached_property
+    def estimated(self) -> int:
+        """Tokens of the request, without the answer."""
+        return self.model.estimator.request(self.system, self.text)
 
 
 class Exchanged(Struct, frozen=True, kw_only=True):
@@ -189,7 +192,6 @@ class RequestSender:
             wants_logprobs=False,
             max_tokens=1,
             sampling=Sampling(),
-            estimated=request_tokens("", text, model),
         )
         there = replace(site, call_type=PROBE_NAME, item=model.tag)
         # If no server answers at all, say so at once; but a busy one is waited for.
@@ -441,8 +443,3 @@ def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
 def _is_worth(left: int, question: ModelQuestion) -> bool:
     """Whether an answer of so many tokens is shorter than wanted, but still long enough to be useful."""
     return LEAST_SHARE * question.max_tokens <= left < question.max_tokens
-
-
-def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
-    """Estimated tokens of a whole request, without its answer."""
-    return model.estimator.request(system, prompt)

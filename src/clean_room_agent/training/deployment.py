@@ -202,14 +202,6 @@ def _made(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> P
     return path
 
 
-class Changed(Struct, frozen=True, kw_only=True):
-    """The tags used for a prompt, now and before; "" for the base."""
-
-    stage: str
-    tag: str
-    replaced: str
-
-
 class Deployer(Struct, frozen=True, kw_only=True):
     """Changes which adapter is used for a prompt, in one repository."""
 
@@ -218,7 +210,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
     roles: Mapping[str, Role]
     """Of each prompt."""
 
-    def deploy(self, adapter: AdapterRow, *, evaluation_id: int | None, reason: str = "") -> Changed:
+    def deploy(self, adapter: AdapterRow, *, evaluation_id: int | None, reason: str = "") -> DeploymentRow:
         """Use the adapter for its prompt; the server has it already.
 
         Raises:
@@ -241,7 +233,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
                 )
             )
 
-    def retire(self, adapter: AdapterRow) -> Changed:
+    def retire(self, adapter: AdapterRow) -> DeploymentRow:
         """Stop using the adapter: what it replaced (an earlier adapter, or the base) is used again.
 
         Raises:
@@ -299,7 +291,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         with contextlib.closing(get_connection("curated", repo_path=self.workspace.repo)) as conn:
             set_active_adapters(conn, active)
 
-    def _change(self, row: DeploymentRow) -> Changed:
+    def _change(self, row: DeploymentRow) -> DeploymentRow:
         path = self.workspace.config
         content = path.read_bytes()
         file = decode(content, max_bytes=len(content))
@@ -307,7 +299,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         self.record.write(ADAPTER_DEPLOYMENTS.insert, row)
         atomic_write(path, file.encode(text), private=True)
         self.tell_who_is_in_force()
-        return Changed(stage=row.stage_name, tag=row.tag, replaced=row.replaced_tag)
+        return row
 
 
 def previous_tag(rows: Sequence[DeploymentRow], current: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence
@@ -175,14 +175,14 @@ def make_pairs(
                 conventions=config.conventions,
             ),
         )
-        run = _Run(state, gold, config, models, retriever, session)
+        run = _Run(state=state, gold=gold, config=config, models=models, retriever=retriever, session=session)
         try:
             run.plan(with_rows=not analysis_only)
         except WindowExceeded:
             run.dropped["prompt larger than the window"] += 1
     if analysis_only:
-        run.pairs = [pair for pair in run.pairs if pair.stage == TASK_ANALYSIS.name]
-        run.dropped.clear()
+        analyses = tuple(pair for pair in run.pairs if pair.stage == TASK_ANALYSIS.name)
+        return MadePairs(pairs=analyses, dropped=Counter())
     return MadePairs(pairs=tuple(run.pairs), dropped=run.dropped)
 
 
@@ -191,40 +191,33 @@ def task_of_commit(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
-class _Run:
+class _Run(Struct, frozen=True, kw_only=True):
     """The passes of one commit's task, in their order."""
 
-    def __init__(
-        self,
-        state: ParentState,
-        gold: Gold,
-        config: Making,
-        models: _GoldClient,
-        retriever: Retriever,
-        session: Session,
-    ) -> None:
-        self._state = state
-        self._gold = gold
-        self._config = config
-        self._models = models
-        self._retriever = retriever
-        self._session = session
-        self._task_id = session.task_id
-        self._limits = plan_limits(models, config.orchestrator)
-        self.pairs: list[TrainingPair] = []
-        self.dropped: Counter[str] = Counter()
+    state: ParentState
+    gold: Gold
+    config: Making
+    models: _GoldClient
+    retriever: Retriever
+    session: Session
+    pairs: list[TrainingPair] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def plan(self, *, with_rows: bool) -> None:
         """Run the passes, and ask the further questions about files; without rows, analyse the task alone."""
-        pass_id = meta_plan_pass(self._task_id)
-        request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
-        found = self._retriever.retrieve(request)
+        pass_id = meta_plan_pass(self.session.task_id)
+        request = meta_plan_request(self.models, pass_id, self.gold.task, Evidence())
+        found = self.retriever.retrieve(request)
         self._keep("ranking")
         if not with_rows:
             return
         self._ask_more(request, found)
         planned = make_meta_plan(
-            self._models, found.package, pass_id=pass_id, evidence=Evidence(), limits=self._limits
+            self.models,
+            found.package,
+            pass_id=pass_id,
+            evidence=Evidence(),
+            limits=plan_limits(self.models, self.config.orchestrator),
         )
         self._keep("")
         steps = None if planned.value is None else self._plan_part(planned.value, found.package)
@@ -235,58 +228,63 @@ class _Run:
 
     def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> tuple[Part, PartPlan] | None:
         part = meta.parts[0]
-        pass_id = part_plan_pass(self._task_id, part.id)
+        pass_id = part_plan_pass(self.session.task_id, part.id)
         request = part_plan_request(
-            self._models,
+            self.models,
             pass_id,
-            self._gold.task,
+            self.gold.task,
             part,
             goal=meta.task_summary,
             evidence=Evidence(),
-            known=self._state.known,
+            known=self.state.known,
             rejected=Rejected(),
         )
-        shared = serves_part(self._models, first, meta, request)
-        package = first if shared else self._retriever.retrieve(request).package
+        shared = serves_part(self.models, first, meta, request)
+        package = first if shared else self.retriever.retrieve(request).package
         self._keep("ranking")
         asked = PartAsked(
-            part=part, meta=meta, evidence=Evidence(), diff="", paths=self._state.known, limits=self._limits
+            part=part,
+            meta=meta,
+            evidence=Evidence(),
+            diff="",
+            paths=self.state.known,
+            limits=plan_limits(self.models, self.config.orchestrator),
         )
-        planned = make_part_plan(self._models, package, asked, pass_id=pass_id)
+        planned = make_part_plan(self.models, package, asked, pass_id=pass_id)
         self._keep("")
         return None if planned.value is None else (part, planned.value)
 
     def _implement(self, part: Part, plan: PartPlan) -> None:
         """Run the pass of the step; keep its answer if it replays."""
         step = plan.steps[0]
-        instruction = StepInstruction(task=self._gold.task, part=part.description, step=step)
-        pass_id = implement_pass(self._task_id, part.id, step.id)
-        request = step_request(self._models, pass_id, instruction, Evidence())
-        package = self._retriever.retrieve(request).package
+        instruction = StepInstruction(task=self.gold.task, part=part.description, step=step)
+        pass_id = implement_pass(self.session.task_id, part.id, step.id)
+        request = step_request(self.models, pass_id, instruction, Evidence())
+        package = self.retriever.retrieve(request).package
         self._keep("ranking")
         shown = structs.replace(instruction, unshown=unshown_targets(step, package))
-        implement(self._models, package, shown, pass_id=pass_id)
+        implement(self.models, package, shown, pass_id=pass_id)
         self._keep("", package=package, step=step)
 
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
-            self._state.kb,
-            ContextFiles(self._state.root),
-            lambda text: self._models.count(text, "reasoning"),
+            self.state.kb,
+            ContextFiles(self.state.root),
+            lambda text: self.models.count(text, "reasoning"),
         )
-        query = recall(self._session, request.pass_id).query
-        judged = dict(self._models.judged)
+        query = recall(self.session, request.pass_id).query
+        judged = dict(self.models.judged)
         for path, inputs, found_by in _more_file_questions(
-            judged, self._gold, request, query, found, source, seed=self._task_id
+            judged, self.gold, request, query, found, source, seed=self.session.task_id
         ):
-            self._models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
+            self.models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
             self._keep(found_by)
 
     def _keep(
         self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
         """Turn the calls since the last time into pairs, or count them as dropped."""
-        for call in self._models.made:
+        for call in self.models.made:
             label = self._label(call)
             reason = self._refusal(call, label, package, step)
             if reason:
@@ -303,11 +301,11 @@ class _Run:
                     answer=call.answer.response,
                 )
             )
-        self._models.made.clear()
+        self.models.made.clear()
 
     def _label(self, call: ModelCall) -> str:
         if call.site.call_type == SCOPE_JUDGMENT.name:
-            return self._gold.label_of_file(call.site.item)
+            return self.gold.label_of_file(call.site.item)
         return call.answer.response if call.site.call_type == PIECE_JUDGMENT.name else ""
 
     def _refusal(
@@ -315,11 +313,11 @@ class _Run:
     ) -> str:
         match call.site.call_type:
             case TASK_ANALYSIS.name:
-                return "" if _names_any(call, self._gold) else "analysis: nothing of the commit is listed"
+                return "" if _names_any(call, self.gold) else "analysis: nothing of the commit is listed"
             case SCOPE_JUDGMENT.name:
                 return "scope: a dependency, perhaps to be read" if label == "dependency" else ""
             case META_PLAN.name | PART_PLAN.name:
-                files = self._gold.files.items()
+                files = self.gold.files.items()
                 seen = all(file.before is None or path in call.request.prompt for path, file in files)
                 return "" if seen else "plan: the prompt names not all files"
             case IMPLEMENT.name:
@@ -333,14 +331,14 @@ class _Run:
             return "implement: code to change is not shown"
         edits = IMPLEMENT.parse(call.answer.response)
         assert isinstance(edits, tuple), "the sink has seen that it parses"
-        files = {path: file.before for path, file in self._gold.files.items() if file.before is not None}
+        files = {path: file.before for path, file in self.gold.files.items() if file.before is not None}
         rules = EditRules(
             targets=step.target_files,
-            planned=tuple(sorted(self._gold.files)),
-            protected=self._config.edit.protected,
+            planned=tuple(sorted(self.gold.files)),
+            protected=self.config.edit.protected,
         )
         applied = apply_edits(edits, files, package, rules)
-        wanted = {path: file.after for path, file in self._gold.files.items()}
+        wanted = {path: file.after for path, file in self.gold.files.items()}
         replays = applied.texts.keys() == wanted.keys() and all(
             _without_end(applied.texts[path]) == _without_end(text) for path, text in wanted.items()
         )

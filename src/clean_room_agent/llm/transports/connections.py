@@ -67,22 +67,16 @@ class Deadline:
         if self._timer is not None:
             self._timer.cancel()
 
-    def end(self) -> None:
-        """Mark the exchange as over, so that nothing is cut any more."""
-        self._cancel()
-        with self._lock:
-            self._socket = None
-
-
-@contextlib.contextmanager
-def within(seconds: float, deadline: Deadline | None = None) -> Iterator[Deadline]:
-    """A deadline (the given one) so many seconds from now, for the exchange in the body."""
-    deadline = deadline or Deadline()
-    deadline.set(seconds)
-    try:
-        yield deadline
-    finally:
-        deadline.end()
+    @contextlib.contextmanager
+    def running(self, seconds: float) -> Iterator[None]:
+        """Set the time for the exchange in the body; behind it, nothing is cut any more."""
+        self.set(seconds)
+        try:
+            yield
+        finally:
+            self._cancel()
+            with self._lock:
+                self._socket = None
 
 
 def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:

@@ -20,7 +20,7 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, WindowRefusal
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.connections import Deadline, within
+from clean_room_agent.llm.transports.connections import Deadline
 from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 MAX_LINE_BYTES = 8_000_000
@@ -285,10 +285,10 @@ class HttpServer:
         waits = {"connect": limits.connect, "write": first, "read": first, "pool": None}
         answered = False
         deadline = self._timer() + limits.total
-        cut: Deadline | None = None
+        cut = Deadline()
         try:
             with (
-                within(limits.connect + first) as cut,
+                cut.running(limits.connect + first),
                 self._http.stream(
                     "POST",
                     path,
@@ -308,11 +308,10 @@ class HttpServer:
         except httpx.HTTPError as exc:
             if receiver.complete:
                 return None
-            passed = cut is not None and cut.passed
-            if not passed and not isinstance(exc, httpx.TimeoutException):
+            if not cut.passed and not isinstance(exc, httpx.TimeoutException):
                 return server_errors.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
             key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
-            if limit > limits.total or (answered and passed):
+            if limit > limits.total or (answered and cut.passed):
                 key, limit = "total", limits.total
             return server_errors.late(target, key, limit)
 
@@ -397,10 +396,10 @@ class HttpServer:
             ModelError: it cannot be reached, or sends what no server should.
         """
         deadline = self._timer() + seconds
-        body = bytearray()
+        limit, body = cut or Deadline(), bytearray()
         try:
             with (
-                within(seconds, cut) as limit,
+                limit.running(seconds),
                 self._http.stream(
                     method,
                     path,
