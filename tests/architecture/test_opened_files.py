@@ -21,7 +21,7 @@ OWN_NAMES = {
     "cli/completion.py": "files of the package",
     "app/tests_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
-    "app/adapters.py": "opens worktrees, no file",
+    "cli/adapters.py": "opens worktrees, no file",
     "cli/plan_editing.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
