@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from clean_room_agent.training.pairs import Making
 
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
-FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 
 def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
@@ -55,9 +54,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> t
 )  # fmt: skip
 @options.repo_option
 @options.budget_options
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="trl", help="The trainer that will read it."
-)
+@click.option("--format", "form", type=options.TRAINERS, default="trl", help="The trainer that will read it.")
 @click.option("--exclude", type=options.FILE, help="Repositories and commits to leave out.")
 @click.option(
     "--licence",

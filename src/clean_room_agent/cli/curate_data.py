@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from clean_room_agent.training.curate import Curated
     from clean_room_agent.training.plan import TrainingPlan
 
-FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
-
 
 @click.command()
 @click.option(
@@ -50,7 +48,7 @@ FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=options.TRAINERS,
     default="trl",
     show_default=True,
     help="The trainer that will load it.",

@@ -200,9 +200,11 @@ class ModelServer(Transport, Protocol):
 
     def slots(self) -> int | None:
         """How many requests it answers at a time; None where it does not tell."""
+        return None
 
-    def loading(self, model: ModelConfig) -> ModelLoad | None:
+    def loading(self, model: ModelConfig) -> ModelLoad | None:  # noqa: ARG002
         """A request to load the model before a question needs it; None where the server does not load models on demand."""
+        return None
 
     def show(self, tag: str) -> ModelDetails:
         """One model.

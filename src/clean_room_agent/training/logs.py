@@ -129,11 +129,7 @@ class LogAnalysisAPI:
         return analysis.list_read_calls(self._conn, task_id, prompt)
 
     def prompt_stats(self) -> tuple[PromptStats, ...]:
-        """The statistics of the whole record by prompt and model; read once."""
-        return self._prompt_stats
-
-    @cached_property
-    def _prompt_stats(self) -> tuple[PromptStats, ...]:
+        """The statistics of the whole record by prompt and model."""
         tallies: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for task in self.tasks():
             if task.gold is not None:

@@ -19,9 +19,9 @@ from clean_room_agent.llm.transport import (
     ChatRequest,
     ModelDetails,
     ModelLoad,
+    ModelServer,
     RawAnswer,
     ServedModel,
-    Transport,
 )
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import (
@@ -142,10 +142,11 @@ class OllamaAnswer(StreamedAnswer):
             self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
 
 
-class OllamaTransport(Transport):
+class OllamaTransport(ModelServer):
     """Sends requests to an Ollama server, and asks it about its models.
 
-    A request gets the window that it asks for, and the server cannot count without answering.
+    A request gets the window that it asks for. The server cannot count without answering, and does not report its slots
+    (OLLAMA_NUM_PARALLEL).
     """
 
     provider = "ollama"
@@ -188,10 +189,6 @@ class OllamaTransport(Transport):
             ModelError: the server cannot be asked.
         """
         return f"version {self._ask('GET', '/api/version', ServerVersion).version}"
-
-    def slots(self) -> int | None:
-        """None: Ollama does not report OLLAMA_NUM_PARALLEL."""
-        return None
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """The models of the server, by tag.
