@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
-def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
+def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
     match = SHARD.fullmatch(value)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter("write I/N with I from 1 to N, such as 1/4")
@@ -70,7 +70,11 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> t
 @click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits in one unit of work.")
 @click.option("--jobs", type=options.number(1), help="Processes; one per processor by default.")
 @click.option(
-    "--shard", "part", default="1/1", callback=_part, help="I/N: make only every N-th unit, from the I-th on."
+    "--shard",
+    "part",
+    default="1/1",
+    callback=_parse_shard,
+    help="I/N: make only every N-th unit, from the I-th on.",
 )
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="local", help="local: processes here; ray: a cluster."
@@ -114,7 +118,7 @@ def command(
     require_free(target)
     workspace.create()
     with contextlib.closing(output.ProgressBar("bootstrap")) as bar:
-        sources, exclusions, excluded = _opened(repositories, manifest, exclude, place / "clones", bar)
+        sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones", bar)
         mined = bootstrap.mine_sources(
             sources,
             exclusions,
@@ -144,7 +148,7 @@ def command(
     return 0 if written is not None else 1
 
 
-def _opened(
+def _open_sources(
     repositories: Sequence[str],
     manifest: Path | None,
     exclude: Path | None,

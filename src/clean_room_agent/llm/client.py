@@ -247,10 +247,10 @@ class ModelClient:
 
         question = _gap_question(gap.request, model)
         site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
-        done, key = self._measured(question, site)
+        done, key = self._measure_or_recall(question, site)
         right = gap.is_right(gap.request.up_to_stop(done.raw.text)[0])
         shares = (("right", float(right)), ("wrong", float(not right)))
-        self._keep(key, done, Choice(word="right" if right else "wrong", shares=shares))
+        self._store_measured(key, done, Choice(word="right" if right else "wrong", shares=shares))
         return right
 
     def ask_each(
@@ -304,7 +304,7 @@ class ModelClient:
         self, prompt: Prompt[InputsT, Choice], question: ModelQuestion, site: CallSite
     ) -> Choice | None:
         _require_fit(question, prompt.name)
-        done, key = self._measured(question, site)
+        done, key = self._measure_or_recall(question, site)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
@@ -313,10 +313,10 @@ class ModelClient:
         self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         if not value.shares:
             return None
-        self._keep(key, done, value)
+        self._store_measured(key, done, value)
         return value
 
-    def _measured(self, question: ModelQuestion, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
+    def _measure_or_recall(self, question: ModelQuestion, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
         """The answer to a question that measures the model, an earlier command's as long as that holds; and its key."""
         key = None if self._biases is None else self._sender.bias_key(question, site.call_type)
         known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
@@ -324,7 +324,7 @@ class ModelClient:
             return self._sender.exchange(question, site), key
         return self._sender.repeat(question, site, known), key
 
-    def _keep(self, key: BiasKey | None, done: Exchanged, choice: Choice) -> None:
+    def _store_measured(self, key: BiasKey | None, done: Exchanged, choice: Choice) -> None:
         if self._biases is not None and key is not None and done.raw.replayed_from is None:
             self._biases.keep(key, done.call_id, choice)
 

@@ -200,9 +200,13 @@ def write_dataset(
     require_free(folder)
     known = tuple(entries)
     contents = _row_files(known, trainer)
-    files = _facts(known, contents)
-    about = _about(card, files, known, trainer)
-    texts = {**trainer.settings(files), "card.json": _pretty(about), "README.md": _readme(card, files, about)}
+    files = _list_files(known, contents)
+    about = _card_object(card, files, known, trainer)
+    texts = {
+        **trainer.settings(files),
+        "card.json": _pretty_json(about),
+        "README.md": _readme(card, files, about),
+    }
     contents |= {name: text.encode() for name, text in texts.items()}
     place = folder.absolute()
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
@@ -259,7 +263,7 @@ def _row_files(entries: Iterable[DatasetEntry], trainer: TrainerFormat) -> dict[
     return {path: b"\n".join(own) + b"\n" for path, own in sorted(lines.items())}
 
 
-def _facts(entries: Iterable[DatasetEntry], contents: Mapping[str, bytes]) -> tuple[DatasetFile, ...]:
+def _list_files(entries: Iterable[DatasetEntry], contents: Mapping[str, bytes]) -> tuple[DatasetFile, ...]:
     rows: defaultdict[str, list[DatasetEntry]] = defaultdict(list)
     for entry in entries:
         rows[entry.path].append(entry)
@@ -276,7 +280,7 @@ def _facts(entries: Iterable[DatasetEntry], contents: Mapping[str, bytes]) -> tu
     )
 
 
-def _about(
+def _card_object(
     card: Card, files: tuple[DatasetFile, ...], entries: Iterable[DatasetEntry], trainer: TrainerFormat
 ) -> dict[str, Any]:
     origins = [entry.row.origin for entry in entries]
@@ -308,7 +312,7 @@ given when the agent asks: `chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` 
 `criteria` says which rows were taken, `exclusions` how many were left out and why, `split_rule` how they were divided:
 
 ```json
-{_pretty(about)}```
+{_pretty_json(about)}```
 """
 
 
@@ -325,7 +329,7 @@ def _configs(files: tuple[DatasetFile, ...]) -> Iterator[str]:
                 yield f"    path: {json.dumps(of_part[split].path)}"
 
 
-def _pretty(value: object) -> str:
+def _pretty_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 

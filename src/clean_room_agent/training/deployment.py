@@ -104,7 +104,7 @@ class Host(Struct, frozen=True, kw_only=True):
     def _ollama(self, adapter: AdapterRow, convert: Convert, base_gguf: Path | None) -> Served:
         base, without = adapter.base_model, f"{adapter.model_tag}-control"
         merged, control = (
-            _made(_gguf(adapter).with_name(name), _gguf(adapter), convert, base_gguf)
+            _require_file(_gguf_path(adapter).with_name(name), _gguf_path(adapter), convert, base_gguf)
             for name in ("merged.gguf", "control.gguf")
         )
         size = merged.stat().st_size + control.stat().st_size
@@ -134,10 +134,10 @@ class Host(Struct, frozen=True, kw_only=True):
             raise UsageError(
                 "llama-server does not say which model file it serves", hint="name it with --base-gguf"
             )
-        _made(_gguf(adapter), _gguf(adapter), convert, Path(weights))
+        _require_file(_gguf_path(adapter), _gguf_path(adapter), convert, Path(weights))
         preset = private_folder(self.workspace.adapters) / "llama-server.ini"
-        entries = {each.model_tag: _gguf(each) for each in siblings if _gguf(each).exists()}
-        text = preset_text(adapter.base_model, weights, {**entries, adapter.model_tag: _gguf(adapter)})
+        entries = {each.model_tag: _gguf_path(each) for each in siblings if _gguf_path(each).exists()}
+        text = preset_text(adapter.base_model, weights, {**entries, adapter.model_tag: _gguf_path(adapter)})
         atomic_write(preset, text)
         try:
             self.server.show(adapter.model_tag)
@@ -145,7 +145,7 @@ class Host(Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"llama-server has not loaded {name_of(adapter)} yet; {preset} tells it to",
                 hint=f"restart it: llama-server --models-preset {shlex.quote(str(preset))} (or with -m "
-                f"{shlex.quote(weights)} --lora {shlex.quote(str(_gguf(adapter)))} --lora-init-without-apply), "
+                f"{shlex.quote(weights)} --lora {shlex.quote(str(_gguf_path(adapter)))} --lora-init-without-apply), "
                 "then give the command again",
             ) from exc
         return Served(tag=adapter.model_tag, control=adapter.base_model)
@@ -180,11 +180,11 @@ def preset_text(base: str, weights: str, adapters: dict[str, Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _gguf(adapter: AdapterRow) -> Path:
+def _gguf_path(adapter: AdapterRow) -> Path:
     return Path(adapter.adapter_path or "/nowhere") / f"{name_of(adapter)}.gguf"
 
 
-def _made(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> Path:
+def _require_file(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> Path:
     """The file at `path`, which is created together with the adapter's GGUF."""
     if path.exists():
         return path

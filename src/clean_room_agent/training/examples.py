@@ -60,7 +60,7 @@ class Example(Struct, frozen=True, kw_only=True):
     def row(self, *, label: bool) -> TrainingRow:
         """The first question with the last answer."""
         return TrainingRow(
-            prompt=self._prompt(), completion=_said(self.answer), origin=self._origin(), label=label
+            prompt=self._prompt(), completion=_as_message(self.answer), origin=self._origin(), label=label
         )
 
     def pair(self) -> TrainingRow | None:
@@ -69,7 +69,7 @@ class Example(Struct, frozen=True, kw_only=True):
         repaired = self.last.read is not None and self.last.read.reading is AnswerReading.REPAIRED
         if not repaired or first in {"", self.answer}:
             return None
-        return replace(self.row(label=True), rejected=_said(first))
+        return replace(self.row(label=True), rejected=_as_message(first))
 
     def _prompt(self) -> tuple[Message, ...]:
         asked = self.tries[0].call.request
@@ -118,7 +118,7 @@ def examples_of(
         yield Example(
             key=f"call {last.call.id}",
             tries=tries,
-            answer=_in_form(prompt, last),
+            answer=_in_prompt_form(prompt, last),
             worth=worth,
             reason=reason,
             task=task,
@@ -194,7 +194,7 @@ def _plan_agreement(task: TaskLog, gold: AcceptedChange, last: ReadCall) -> tupl
     return ("out", "names more than was changed") if named - paths else ("good", AGREES)
 
 
-def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
+def _in_prompt_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     """The answer in the prompt's format: a verdict that was read from probabilities or from an object becomes its word."""
     if last.is_readable:
         value = prompt.parse(last.call.answer.response, load_logprobs(last.call.answer.logprobs))
@@ -203,5 +203,5 @@ def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     return visible(last.call.answer.response)
 
 
-def _said(text: str) -> tuple[Message, ...]:
+def _as_message(text: str) -> tuple[Message, ...]:
     return (Message(role="assistant", content=text),)

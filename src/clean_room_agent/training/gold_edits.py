@@ -47,7 +47,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
         """Its changes; see `edit_groups`."""
         if self.before is None or self.after is None:
             return ()
-        return tuple(_groups(lines_of(self.before), lines_of(self.after)))
+        return tuple(_changed_ranges(lines_of(self.before), lines_of(self.after)))
 
     @cached_property
     def spans(self) -> Mapping[str, tuple[int, int]]:
@@ -113,7 +113,7 @@ def edits_for(
         for group in dict.fromkeys((whole, *_other_forms(file, whole))):
             now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
             edit = _insert_for(file.path, now, goal, pieces) or _edit_for(
-                file, _moved(group, made), lines_of(now), texts, inserted
+                file, _shifted(group, made), lines_of(now), texts, inserted
             )
             if edit is not None:
                 break
@@ -156,7 +156,7 @@ def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
             yield i1 - up, i2 - up, j1 - up, j2
 
 
-def _moved(group: Group, made: Sequence[Group]) -> Group:
+def _shifted(group: Group, made: Sequence[Group]) -> Group:
     """The change with its old line numbers adjusted for the changes `made` above it."""
     i1, i2, j1, j2 = group
     delta = sum((b2 - b1) - (a2 - a1) for a1, a2, b1, b2 in made)
@@ -193,7 +193,7 @@ def edit_groups(file: GoldFile) -> list[Group]:
     return list(file.groups)
 
 
-def _groups(before: list[str], after: list[str]) -> list[Group]:
+def _changed_ranges(before: list[str], after: list[str]) -> list[Group]:
     """The changes between the lines of two texts. Their common beginning and end, most of a large file, is not
     compared.
     """
@@ -206,11 +206,11 @@ def _groups(before: list[str], after: list[str]) -> list[Group]:
     matcher = difflib.SequenceMatcher(
         None, before[top : len(before) - end], after[top : len(after) - end], autojunk=False
     )
-    found = _joined(matcher.get_opcodes())
+    found = _merged_groups(matcher.get_opcodes())
     return [(i1 + top, i2 + top, j1 + top, j2 + top) for i1, i2, j1, j2 in found]
 
 
-def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:
+def _merged_groups(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:
     """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
     joined: list[Group] = []
     for tag, i1, i2, j1, j2 in opcodes:

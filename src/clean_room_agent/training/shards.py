@@ -113,7 +113,7 @@ def make_shard(folder: Path, unit: WorkUnit, making: Making) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    shard = _work(unit, making)
+    shard = _make_rows(unit, making)
     schema = pa.schema(
         [(name, pa.string()) for name in COLUMNS], {"counts": json.dumps(dict(shard.counts), sort_keys=True)}
     )
@@ -134,7 +134,7 @@ def read_shard(path: Path) -> Shard:
     return Shard(rows=table.to_pylist(), counts=counts)
 
 
-def _work(unit: WorkUnit, making: Making) -> Shard:
+def _make_rows(unit: WorkUnit, making: Making) -> Shard:
     rows: list[dict[str, str]] = []
     counts: Counter[str] = Counter()
     redactor = Redactor(bytes)
@@ -158,7 +158,7 @@ def _work(unit: WorkUnit, making: Making) -> Shard:
             # One odd commit in thousands is counted, and not the end; a full disk is.
             try:
                 checkout.show(commit.parent)
-                made = _made(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
+                made = _make_pairs_at(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
             except (GitError, RepositoryError, IndexingError, RecursionError, UnicodeError, OSError) as exc:
                 if isinstance(exc, OSError) and exc.errno not in ODD_NAMES:
                     raise
@@ -173,7 +173,7 @@ def _work(unit: WorkUnit, making: Making) -> Shard:
     return Shard(rows=rows, counts={reason: count for reason, count in sorted(counts.items()) if count})
 
 
-def _made(
+def _make_pairs_at(
     checkout: ParentCheckout, commit: MinedCommit, files: Mapping[str, GoldFile], making: Making, name: str
 ) -> MadePairs:
     root = checkout.root

@@ -68,25 +68,25 @@ class LineSplitter:
             LineTooLongError: the current line is too long.
         """
         first, *others = data.split(b"\n")
-        self._hold(first)
+        self._append(first)
         if not others:
             return []
-        lines = [self._take(), *others[:-1]]
-        self._hold(others[-1])
+        lines = [self._take_line(), *others[:-1]]
+        self._append(others[-1])
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
         """The last line, if it was not terminated."""
-        last = self._take()
+        last = self._take_line()
         return [last] if last.strip() else []
 
-    def _hold(self, part: bytes) -> None:
+    def _append(self, part: bytes) -> None:
         self._held += len(part)
         if self._held > MAX_LINE_BYTES:
             raise LineTooLongError(f"a line of more than {MAX_LINE_BYTES} bytes")
         self._parts.append(part)
 
-    def _take(self) -> bytes:
+    def _take_line(self) -> bytes:
         line = b"".join(self._parts)
         if self._first:
             line, self._first = line.removeprefix(BOM), False
@@ -301,7 +301,9 @@ class HttpServer:
                 cut.set(deadline - self._timer())
                 waits["read"] = min(limits.idle, limits.total)
                 if response.status_code != httpx.codes.OK:
-                    return receiver.refused(response.status_code, self._clean(_bounded_text(response)))
+                    return receiver.refused(
+                        response.status_code, self._without_secret(_bounded_text(response))
+                    )
                 return self._read(response, receiver, target, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
             return server_errors.refused_connection(target, str(exc) or type(exc).__name__)
@@ -330,11 +332,11 @@ class HttpServer:
         Raises:
             ModelError: the server cannot be reached, reports an error, or returns something other than `kind`.
         """
-        status, content = self._small(method, path, target, INFO_SECONDS, json=payload)
+        status, content = self._exchange_small(method, path, target, INFO_SECONDS, json=payload)
         text = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
         if status != httpx.codes.OK:
             there = known() if status == httpx.codes.NOT_FOUND else ()
-            raise server_errors.reported(target, status, self._clean(text), known=there)[0]
+            raise server_errors.reported(target, status, self._without_secret(text), known=there)[0]
         try:
             return from_json(content, kind)
         except ValueError as exc:
@@ -346,10 +348,10 @@ class HttpServer:
         Raises:
             ModelError: the server cannot be reached, is busy or failed, so it is unknown what it has.
         """
-        status, content = self._small("GET", path, target, INFO_SECONDS)
+        status, content = self._exchange_small("GET", path, target, INFO_SECONDS)
         if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
             said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
-            raise server_errors.reported(target, status, self._clean(said))[0]
+            raise server_errors.reported(target, status, self._without_secret(said))[0]
         try:
             return from_json(content, kind) if status == httpx.codes.OK else None
         except ValueError:
@@ -374,13 +376,13 @@ class HttpServer:
             ServerBusy: nothing came within `seconds`.
         """
         if file is None:
-            status, said = self._small(method, path, target, seconds, cut, json=payload)
+            status, said = self._exchange_small(method, path, target, seconds, cut, json=payload)
         else:
             with file.open("rb") as content:
-                status, said = self._small(method, path, target, seconds, content=content)
-        return status, self._clean(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
+                status, said = self._exchange_small(method, path, target, seconds, content=content)
+        return status, self._without_secret(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
 
-    def _small(
+    def _exchange_small(
         self,
         method: str,
         path: str,
@@ -409,7 +411,7 @@ class HttpServer:
                     **sent,
                 ) as response,
             ):
-                if _packed(response):
+                if _is_compressed(response):
                     raise server_errors.not_the_protocol(target, f"{path} answered with compressed bytes")
                 for data in response.iter_bytes():
                     body += data
@@ -430,7 +432,7 @@ class HttpServer:
     ) -> ModelError | None:
         lines = LineSplitter()
         try:
-            for data in _bounded(response):
+            for data in _bounded_bytes(response):
                 for line in lines.feed(data):
                     error = receiver.take(line)
                     if error is not None or receiver.done:
@@ -449,17 +451,17 @@ class HttpServer:
                 return error
         return receiver.end()
 
-    def _clean(self, text: str) -> str:
+    def _without_secret(self, text: str) -> str:
         return text.replace(self._secret, "(the key)") if self._secret else text
 
 
-def _bounded(response: httpx.Response) -> Iterator[bytes]:
+def _bounded_bytes(response: httpx.Response) -> Iterator[bytes]:
     """The bytes of a streamed answer.
 
     Raises:
         LineTooLongError: they are compressed, or too many.
     """
-    if _packed(response):
+    if _is_compressed(response):
         raise LineTooLongError("it sent compressed bytes")
     taken = 0
     for data in response.iter_bytes():
@@ -469,13 +471,13 @@ def _bounded(response: httpx.Response) -> Iterator[bytes]:
         yield data
 
 
-def _packed(response: httpx.Response) -> bool:
+def _is_compressed(response: httpx.Response) -> bool:
     """Whether the content is compressed, though that was not accepted: a few bytes may expand to millions."""
     return response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 
 def _bounded_text(response: httpx.Response) -> str:
-    if _packed(response):
+    if _is_compressed(response):
         return "(compressed bytes)"
     body = b""
     for data in response.iter_bytes():
