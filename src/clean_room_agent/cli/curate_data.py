@@ -116,6 +116,7 @@ def _curate(
 
     with contextlib.ExitStack() as stack:
         access, logs = stack.enter_context(open_logs(workspace))
+        # What is wrong with the arguments is found before there is a task: it is no failed curation.
         plan, plan_id = _plan_for(access.record, access.router, given, target)
         prompt = BY_NAME[plan.target]
         place = folder or Path(f"dataset-{plan.target}")

@@ -261,6 +261,7 @@ class RequestSender:
         )
 
     def _require_refusal(self, model: ModelConfig, site: CallSite) -> None:
+        # Held while the probe runs: of several first calls at once, one probes, and the others wait for what it finds.
         with self._probe_lock:
             if (model.tag, model.window) in self._probed:
                 return

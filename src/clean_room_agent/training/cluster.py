@@ -45,6 +45,7 @@ def call_on_ray(
 def _results(
     ray: Any, function: Callable[[ItemT], ResultT], items: Sequence[ItemT], window: int
 ) -> Iterator[ResultT]:
+    # Not all at once: Ray keeps the arguments and results of every call that it has been given.
     task = ray.remote(max_retries=TRIES)(function)
     running = [task.remote(item) for item in items[:window]]
     rest = iter(items[window:])

@@ -296,6 +296,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         content = path.read_bytes()
         file = decode(content, max_bytes=len(content))
         text = with_value(file.text, TABLE.split("."), row.stage_name, row.tag or None)
+        # In this order: what was announced and not done is seen later, what was done unannounced could not be undone.
         self.record.write(ADAPTER_DEPLOYMENTS.insert, row)
         atomic_write(path, file.encode(text), private=True)
         self.tell_who_is_in_force()

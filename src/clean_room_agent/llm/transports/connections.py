@@ -60,6 +60,7 @@ class Deadline:
     def _cut(self) -> None:
         with self._lock:
             if self._socket is not None:
+                # Closing it would not wake a thread that reads from it.
                 with contextlib.suppress(OSError):  # it was closed meanwhile
                     self._socket.shutdown(socket.SHUT_RDWR)
 

@@ -54,7 +54,11 @@ class LineTooLongError(ValueError):
 
 
 class LineSplitter:
-    """Assembles lines from chunks. Lines have no line end; blank ones, and a byte order mark, are left out."""
+    """Assembles lines from chunks. Lines have no line end; blank ones, and a byte order mark, are left out.
+
+    Only a line feed ends a line: `httpx.Response.iter_lines` also ends one at characters, such as U+2028, that JSON texts
+    may hold. Parts are joined once a line is whole, so that a long line in small chunks takes linear time.
+    """
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
