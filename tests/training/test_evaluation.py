@@ -14,7 +14,7 @@ from tests.training.test_deployment import NOW, trained
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
-from clean_room_agent.errors import ArtifactError
+from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
@@ -31,9 +31,9 @@ from clean_room_agent.training.evaluation import (
     HeldoutQuestion,
     Material,
     compare,
-    differing,
     evaluate_adapter,
     questions_of,
+    require_same_answers,
 )
 
 ANALYSIS = '{"intent": "i", "areas": ["a.py", "b.py"], "keywords": [], "symbols": ["f", "g"]}'
@@ -145,10 +145,11 @@ def test_a_model_is_recognised_by_its_answers() -> None:
     known = compared(TASK_ANALYSIS, rows, ANALYSIS, ANALYSIS).fingerprints
     assert len(known) == 5
     same, seen = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS)
-    assert differing(TASK_ANALYSIS, questions, same, known, pass_id="p") == ()
+    require_same_answers(TASK_ANALYSIS, questions, same, known, pass_id="p")
     assert len(seen.requests) == 5
     other = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS.replace("a.py", "c.py"))[0]
-    assert differing(TASK_ANALYSIS, questions, other, known, pass_id="p") == tuple(known)
+    with pytest.raises(UsageError, match="5 of 5 answers differ"):
+        require_same_answers(TASK_ANALYSIS, questions, other, known, pass_id="p")
 
 
 def test_an_answer_that_must_be_repaired_counts_as_unreadable_and_costs_its_repair() -> None:

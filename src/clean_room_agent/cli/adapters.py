@@ -1,6 +1,7 @@
 """`cra adapters`: evaluate, deploy, list and retire trained adapters."""
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -166,9 +167,9 @@ def deploy(
         served, server = parts.serve(row, base_gguf)
         if evaluation is not None and reason is None:
             prompt = parts.prompts(row, ())[0]
-            material = material_of(parts.dataset(row, dataset), prompt)
-            arm = parts.arm(prompt, served.tag, server)
-            require_same_answers(prompt, material, arm, evaluation, task_id=new_task_id())
+            questions = material_of(parts.dataset(row, dataset), prompt).test.questions
+            arm, known = parts.arm(prompt, served.tag, server), json.loads(evaluation.metrics)["fingerprints"]
+            require_same_answers(prompt, questions, arm, known, pass_id=new_task_id())
         changed = parts.deployer.deploy(
             row, evaluation_id=evaluation.id if evaluation else None, reason=(reason or "").strip()
         )

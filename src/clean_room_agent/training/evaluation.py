@@ -218,21 +218,27 @@ def compare(
     return Compared(pairs=pairs, fingerprints=dict(said[:FINGERPRINTS]))
 
 
-def differing(
+def require_same_answers(
     prompt: Prompt[Any, Any],
     questions: Sequence[HeldoutQuestion],
     arm: Arm,
     fingerprints: Mapping[str, str],
     *,
     pass_id: str,
-) -> tuple[str, ...]:
-    """The rows to which the model's answers differ from those of its evaluation."""
-    return tuple(
-        question.row.id
-        for question in questions
-        if question.row.id in fingerprints
-        and _ask(prompt, question, arm, pass_id)[1] != fingerprints[question.row.id]
-    )
+) -> None:
+    """Check that the model answers as it did when it was evaluated; `fingerprints` are those of the evaluation.
+
+    Raises:
+        UsageError: it answers differently.
+    """
+    known = [question for question in questions if question.row.id in fingerprints]
+    changed = [each for each in known if _ask(prompt, each, arm, pass_id)[1] != fingerprints[each.row.id]]
+    if changed:
+        raise UsageError(
+            f"{arm.tag} does not answer as it did when it was evaluated: {len(changed)} of {len(fingerprints)} answers "
+            "differ",
+            hint="is it the same model on the same server? evaluate it again on newer tasks, or deploy with --force",
+        )
 
 
 def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
@@ -421,20 +427,3 @@ def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | No
             if holm([own, *rivals_of(record, adapter, metrics["test_hash"])])[0] < LEVEL:
                 return row
     return None
-
-
-def require_same_answers(
-    prompt: Prompt[Any, Any], material: Material, arm: Arm, evaluation: EvaluationRow, *, task_id: str
-) -> None:
-    """Check that the tag answers as the evaluated one did.
-
-    Raises:
-        UsageError: it answers differently.
-    """
-    known: dict[str, str] = json.loads(evaluation.metrics)["fingerprints"]
-    changed = differing(prompt, material.test.questions, arm, known, pass_id=task_id)
-    if changed:
-        raise UsageError(
-            f"{arm.tag} does not answer as it did when it was evaluated: {len(changed)} of {len(known)} answers differ",
-            hint="is it the same model on the same server? evaluate it again on newer tasks, or deploy with --force",
-        )
