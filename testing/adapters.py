@@ -2,7 +2,7 @@
 
 import random
 
-from clean_room_agent.training.gate import Pair, Scored
+from clean_room_agent.training.gate import AnswerPair, Scored
 
 PER_TASK = 3
 """Questions of one task."""
@@ -10,7 +10,7 @@ ALIKE = 0.3
 """The share of a score's spread that the questions of one task have in common."""
 
 
-def graded(seed: int, *, examples: int, better: float, worse: float, base: float = 0.6) -> list[Pair]:
+def graded(seed: int, *, examples: int, better: float, worse: float, base: float = 0.6) -> list[AnswerPair]:
     """Answers that are right or wrong: of all, `better` flip to right and `worse` to wrong; the rest stay."""
     draw = random.Random(seed)
     pairs = []
@@ -27,7 +27,9 @@ def graded(seed: int, *, examples: int, better: float, worse: float, base: float
     return pairs
 
 
-def verdicts(seed: int, *, examples: int, base: float, candidate: float, shift: float = 0.0) -> list[Pair]:
+def verdicts(
+    seed: int, *, examples: int, base: float, candidate: float, shift: float = 0.0
+) -> list[AnswerPair]:
     """Verdicts, a third of them yes: `base` and `candidate` are how far the two classes' scores lie apart, in standard
     deviations; all scores of the candidate are moved by `shift`. 0: no skill at all.
 
@@ -53,8 +55,8 @@ def _likely(score: float) -> Scored:
     return Scored(yes=1 / (1 + 2.718281828**-score))
 
 
-def _pair(number: int, base: Scored, candidate: Scored, truth: bool | None = None) -> Pair:
-    return Pair(
+def _pair(number: int, base: Scored, candidate: Scored, truth: bool | None = None) -> AnswerPair:
+    return AnswerPair(
         key=f"q{number}",
         task=f"t{number // PER_TASK}",
         base=base,

@@ -23,8 +23,7 @@ from testing.servers.llama_server import TAG, RealServer, running
 from testing.servers.packaged_models import WEAK, fetch_model, fetch_server, models_folder
 
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
-from benchmarks.loop.page import KINDS, Settings, finding_of, folder_of, page_of
-from benchmarks.loop.stages import Stages
+from benchmarks.loop.stages import KINDS, Settings, Stages, finding_of, folder_of, page_of
 from benchmarks.results import write_section
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record

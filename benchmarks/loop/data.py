@@ -11,9 +11,16 @@ from msgspec.structs import replace
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
-from clean_room_agent.training.dataset import SPLITS, Card, Entry, Row, read_rows, write_dataset
+from clean_room_agent.training.dataset import (
+    FORMATS,
+    SPLITS,
+    Card,
+    DatasetEntry,
+    TrainingRow,
+    read_rows,
+    write_dataset,
+)
 from clean_room_agent.training.dataset_filters import balance
-from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import TrainingPlan, row_of
 
 TRAIN = ("psf/requests", "pallets/werkzeug", "pallets/click")
@@ -29,7 +36,7 @@ SPLIT_RULE = (
 
 def loop_rows(
     mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, test_rows: int, validation_rows: int
-) -> list[Entry]:
+) -> list[DatasetEntry]:
     """The rows of a dataset for the plan's prompt, from what was mined of both groups of repositories.
 
     Training rows have as many of each answer; validation and test keep up to the plan's ratio, as their prompts come.
@@ -46,29 +53,29 @@ def loop_rows(
         ),
         "test": _whole_tasks(test, test_rows),
     }
-    return [Entry(split=split, kind="sft", row=row) for split in SPLITS for row in parts[split]]
+    return [DatasetEntry(split=split, kind="sft", row=row) for split in SPLITS for row in parts[split]]
 
 
-def shuffled(entries: Sequence[Entry]) -> list[Entry]:
+def shuffled(entries: Sequence[DatasetEntry]) -> list[DatasetEntry]:
     """The training rows have answers of rows of other repositories; what is tested on stays.
 
     Dealt out among all rows, a third of the answers would name files that stand in their prompt: enough to learn to copy one,
     which is what the task wants (of 154 held-out questions such a control had 16 right, where the base has none).
     """
-    train = [each.row for each in entries if each.split == "train" and isinstance(each.row, Row)]
+    train = [each.row for each in entries if each.split == "train" and isinstance(each.row, TrainingRow)]
     train.sort(key=lambda row: (row.origin.repo, row.id))
     most = max(Counter(row.origin.repo for row in train).values())
     answers = [row.completion for row in train]
     dealt = dict(zip((row.id for row in train), answers[most:] + answers[:most], strict=True))
     return [
         replace(each, row=replace(each.row, completion=dealt[each.row.id]))
-        if each.split == "train" and isinstance(each.row, Row)
+        if each.split == "train" and isinstance(each.row, TrainingRow)
         else each
         for each in entries
     ]
 
 
-def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence[Entry]) -> int:
+def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence[DatasetEntry]) -> int:
     """The dataset stands in the folder and in the record, with its plan; its number."""
     card = Card(
         title="The loop's rows",
@@ -95,32 +102,32 @@ def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence
     return record.write(TRAINING_DATASETS.insert, row)
 
 
-def _place(row: Row) -> tuple[str, ...]:
+def _place(row: TrainingRow) -> tuple[str, ...]:
     """Prompts of one task beside one another: a server reads what they share once."""
     return (*row.origin.group, row.prompt[-1].content)
 
 
-def _balanced(rows: Iterable[Row], ratio: float) -> list[Row]:
+def _balanced(rows: Iterable[TrainingRow], ratio: float) -> list[TrainingRow]:
     every = list(rows)
     out = balance(every, max_ratio=ratio)
     return [row for place, row in enumerate(every) if place not in out]
 
 
-def _of_each_answer(rows: Sequence[Row], most: int) -> list[Row]:
+def _of_each_answer(rows: Sequence[TrainingRow], most: int) -> list[TrainingRow]:
     """The first `most` rows by their ids, so by chance, of verdicts as many of each word."""
     words = sorted({row.completion[-1].content for row in rows})
     if len(words) > 3:
         return sorted(rows, key=lambda row: row.id)[:most]
-    kept: list[Row] = []
+    kept: list[TrainingRow] = []
     for word in words:
         own = sorted((row for row in rows if row.completion[-1].content == word), key=lambda row: row.id)
         kept += own[: most // len(words)]
     return sorted(kept, key=lambda row: row.id)
 
 
-def _whole_tasks(rows: Sequence[Row], most: int) -> list[Row]:
+def _whole_tasks(rows: Sequence[TrainingRow], most: int) -> list[TrainingRow]:
     """The rows of whole tasks, the newest first, until there are `most`."""
-    kept: list[Row] = []
+    kept: list[TrainingRow] = []
     for group in _newest_first(rows):
         if len(kept) >= most:
             break
@@ -128,6 +135,6 @@ def _whole_tasks(rows: Sequence[Row], most: int) -> list[Row]:
     return sorted(kept, key=_place)
 
 
-def _newest_first(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+def _newest_first(rows: Sequence[TrainingRow]) -> Iterator[tuple[str, str]]:
     times = {row.origin.group: row.origin.timestamp for row in rows}
     yield from sorted(times, key=lambda group: (times[group], group), reverse=True)

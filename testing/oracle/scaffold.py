@@ -10,7 +10,7 @@ from clean_room_agent.execute.edits.stubs import FUNCTIONS, scaffold_faults
 from clean_room_agent.syntax import grammar_of, parse
 from clean_room_agent.training.gold_edits import (
     GoldFile,
-    Shown,
+    ShownPiece,
     edits_for,
 )
 
@@ -41,7 +41,7 @@ def added_names(file: GoldFile) -> set[str]:
     return names(file.after) - names(file.before)
 
 
-def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -> list[PatchEdit]:
+def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[ShownPiece]) -> list[PatchEdit]:
     """The edits that write these of the scaffold's stubs; of a file without a scaffold, all of its change."""
     if scaffold_of(file) is None:
         return edits_for(file, shown)

@@ -21,8 +21,15 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
-from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split, write_dataset
-from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.dataset import (
+    FORMATS,
+    DatasetEntry,
+    Message,
+    RowOrigin,
+    Split,
+    TrainingRow,
+    write_dataset,
+)
 from clean_room_agent.workspace import Workspace
 
 NOW = "2026-01-02T03:04:05Z"
@@ -54,26 +61,26 @@ class Mind:
         return Answer(text=likely[0][0], likely=likely, load_seconds=0.01 if tag.endswith("control") else 0.0)
 
 
-def rows(counts: Mapping[Split, int] = COUNTS) -> list[Entry]:
+def rows(counts: Mapping[Split, int] = COUNTS) -> list[DatasetEntry]:
     found = []
     for split, count in counts.items():
         for number in range(count):
             truth = "yes" if number % 3 == 0 else "no"
             text = f"{SCOPE_JUDGMENT.heading}\n\ncase {split}{number} is {truth}"
             system = Message(role="system", content=SCOPE_JUDGMENT.system)
-            origin = Origin(
+            origin = RowOrigin(
                 stage="scope_judgment",
                 source="logged",
                 repo="/code/shop" if number % 2 else "/code/till",
                 timestamp=f"2026-0{MONTHS[split]}-01T00:00:00Z",
                 task_id=f"{split}-{number // 2}",
             )
-            row = Row(
+            row = TrainingRow(
                 prompt=(system, Message(role="user", content=text)),
                 completion=(Message(role="assistant", content=truth),),
                 origin=origin,
             )
-            found.append(Entry(split=split, kind="sft", row=row))
+            found.append(DatasetEntry(split=split, kind="sft", row=row))
     return found
 
 

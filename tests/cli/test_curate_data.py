@@ -16,9 +16,8 @@ from tests.training.test_dataset import CARD, ORIGIN
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
-from clean_room_agent.training.dataset import Entry, Message, Row, write_dataset
+from clean_room_agent.training.dataset import FORMATS, DatasetEntry, Message, TrainingRow, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
-from clean_room_agent.training.dataset_formats import FORMATS
 from clean_room_agent.training.plan import TrainingPlan, row_of
 from clean_room_agent.workspace import Workspace
 
@@ -167,10 +166,10 @@ def test_mined_rows_are_mixed_in_by_weight_and_asked_for_where_there_are_none(tm
     assert "cra bootstrap" in err
     assert not (shop.home / "none").exists()
     mined = [
-        Entry(
+        DatasetEntry(
             split="train",
             kind="sft",
-            row=Row(
+            row=TrainingRow(
                 prompt=(Message(role="user", content=f"question {number} " * 5),),
                 completion=(Message(role="assistant", content="yes"),),
                 origin=replace(ORIGIN, source="synthetic", repo="/mined", task_id="", commit=f"c{number}"),

@@ -10,17 +10,17 @@ from msgspec import structs
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.training.dataset import (
+    FORMATS,
     Card,
-    Entry,
+    DatasetEntry,
     Kind,
     Message,
-    Origin,
-    Row,
+    RowOrigin,
     Split,
+    TrainingRow,
     read_rows,
     write_dataset,
 )
-from clean_room_agent.training.dataset_formats import FORMATS
 
 CARD = Card(
     title="Scope judgments",
@@ -30,7 +30,7 @@ CARD = Card(
     split_rule="the newest tenth is test",
     exclusions={"near-duplicate": 3},
 )
-ORIGIN = Origin(
+ORIGIN = RowOrigin(
     stage="scope_judgment",
     source="logged",
     repo="/code/shop",
@@ -48,15 +48,17 @@ def answer(text: str) -> tuple[Message, ...]:
     return (Message(role="assistant", content=text),)
 
 
-def row(text: str = "yes", *, label: bool = True, **origin: Any) -> Row:
-    return Row(prompt=PROMPT, completion=answer(text), origin=structs.replace(ORIGIN, **origin), label=label)
+def row(text: str = "yes", *, label: bool = True, **origin: Any) -> TrainingRow:
+    return TrainingRow(
+        prompt=PROMPT, completion=answer(text), origin=structs.replace(ORIGIN, **origin), label=label
+    )
 
 
-PAIR = Row(prompt=PROMPT, completion=answer("yes"), rejected=answer("maybe"), origin=ORIGIN)
+PAIR = TrainingRow(prompt=PROMPT, completion=answer("yes"), rejected=answer("maybe"), origin=ORIGIN)
 
 
-def entries() -> list[Entry]:
-    good: list[tuple[Split, Kind, Row]] = [
+def entries() -> list[DatasetEntry]:
+    good: list[tuple[Split, Kind, TrainingRow]] = [
         ("train", "sft", row()),
         ("train", "sft", row("no", call_id=8)),
         ("validation", "sft", row("no", call_id=9)),
@@ -64,7 +66,7 @@ def entries() -> list[Entry]:
         ("train", "dpo", PAIR),
         ("train", "kto", row("no", call_id=11, label=False)),
     ]
-    return [Entry(split=split, kind=kind, row=each) for split, kind, each in good]
+    return [DatasetEntry(split=split, kind=kind, row=each) for split, kind, each in good]
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -109,7 +111,7 @@ def test_each_kind_and_split_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_bad_answer_is_refused_among_supervised_rows_and_nothing_is_left(tmp_path: Path) -> None:
-    bad = [*entries(), Entry(split="train", kind="sft", row=row(label=False))]
+    bad = [*entries(), DatasetEntry(split="train", kind="sft", row=row(label=False))]
     with pytest.raises(ValueError, match="not a good answer"):
         write_dataset(tmp_path / "data", bad, CARD, FORMATS["trl"])
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.training.test_dataset import ORIGIN, row
 
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.training.dataset import Message, Row
+from clean_room_agent.training.dataset import Message, TrainingRow
 from clean_room_agent.training.dataset_filters import (
     alike,
     balance,
@@ -22,8 +22,10 @@ from clean_room_agent.training.dataset_filters import (
 WORDS = [f"word{number}" for number in range(60)]
 
 
-def asked(text: str, task: str, *, answer: str = "yes", repo: str = "/r", time: str = "2026-01-01") -> Row:
-    return Row(
+def asked(
+    text: str, task: str, *, answer: str = "yes", repo: str = "/r", time: str = "2026-01-01"
+) -> TrainingRow:
+    return TrainingRow(
         prompt=(Message(role="user", content=text),),
         completion=(Message(role="assistant", content=answer),),
         origin=replace(ORIGIN, task_id=task, repo=repo, timestamp=time),

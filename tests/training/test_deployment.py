@@ -116,7 +116,7 @@ def test_an_adapter_is_in_force_everywhere_and_the_rest_of_the_file_is_as_it_was
     workspace: Workspace, record: Record, deployer: Deployer
 ) -> None:
     changed = deployer.deploy(trained(record, "m:v1"), evaluation_id=None, reason="a try")
-    assert (changed.tag, changed.replaced) == ("m:v1", "")
+    assert (changed.tag, changed.replaced_tag) == ("m:v1", "")
     assert workspace.config.read_text() == CONFIG.replace("# kept\n", '# kept\nscope_judgment = "m:v1"\n')
     assert (deployed(record), active(workspace)) == (["m:v1"], "m:v1")
     (row,) = record.write(list_deployments, SCOPE)

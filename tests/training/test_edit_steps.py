@@ -8,13 +8,13 @@ import pytest
 from testing.repositories import make_repository
 from tests.training.test_evaluation import compared_edits, row
 
-from clean_room_agent.app.adapters import opened_tests
+from clean_room_agent.cli.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
-from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.dataset import TrainingRow
 from clean_room_agent.training.edit_steps import Clone, EditSteps
 from clean_room_agent.training.evaluation import questions_of
 
@@ -37,7 +37,7 @@ def repo(tmp_path: Path) -> Repository:
     return open_repository(make_repository(tmp_path / "shop", FILES))
 
 
-def edits(clone: Repository, named: str = "owner/shop") -> Row:
+def edits(clone: Repository, named: str = "owner/shop") -> TrainingRow:
     return row(IMPLEMENT, EDIT, commit=clone.head, repo=named)
 
 

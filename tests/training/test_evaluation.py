@@ -1,6 +1,6 @@
 """Recorded questions asked again: word for word, scored by the task, and what cannot be scored left out with a reason."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,31 @@ from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 from tests.training.test_dataset import ORIGIN, answer
+from tests.training.test_deployment import NOW, trained
 
-from clean_room_agent.errors import ArtifactError
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
+from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, REFILTER, SCOPE_JUDGMENT, TASK_ANALYSIS
-from clean_room_agent.training.dataset import Message, Row
-from clean_room_agent.training.evaluation import Arm, Compared, Question, compare, differing, questions_of
+from clean_room_agent.training.dataset import Message, TrainingRow
+from clean_room_agent.training.evaluation import (
+    Arm,
+    Asked,
+    Compared,
+    Evaluated,
+    Heldout,
+    HeldoutQuestion,
+    Material,
+    compare,
+    evaluate_adapter,
+    questions_of,
+    require_same_answers,
+)
 
 ANALYSIS = '{"intent": "i", "areas": ["a.py", "b.py"], "keywords": [], "symbols": ["f", "g"]}'
 EDIT = """\
@@ -33,12 +48,12 @@ x = 2
 </edit>"""
 
 
-def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> Row:
+def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> TrainingRow:
     messages = (
         Message(role="system", content=prompt.system),
         Message(role="user", content=f"# {prompt.title}\n\n{text}"),
     )
-    return Row(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
+    return TrainingRow(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
 
 
 def arm(
@@ -49,13 +64,15 @@ def arm(
     return Arm(tag=tag, models=client), transport
 
 
-def compared(prompt: Prompt[Any, Any], rows: list[Row], base: str, candidate: str | RawAnswer) -> Compared:
+def compared(
+    prompt: Prompt[Any, Any], rows: list[TrainingRow], base: str, candidate: str | RawAnswer
+) -> Compared:
     questions = questions_of(prompt, rows).questions
     first, second = arm("b:1", prompt, lambda _: base)[0], arm("c:1", prompt, lambda _: candidate)[0]
     return compare(prompt, questions, first, second, pass_id="p", progress=lambda _done, _total: None)
 
 
-def compared_edits(questions: Sequence[Question], said: str) -> list[float]:
+def compared_edits(questions: Sequence[HeldoutQuestion], said: str) -> list[float]:
     """What the answer is worth to each of them."""
     right, other = arm("b:1", IMPLEMENT, lambda _: EDIT)[0], arm("c:1", IMPLEMENT, lambda _: said)[0]
     found = compare(IMPLEMENT, questions, right, other, pass_id="p", progress=lambda _done, _total: None)
@@ -128,10 +145,11 @@ def test_a_model_is_recognised_by_its_answers() -> None:
     known = compared(TASK_ANALYSIS, rows, ANALYSIS, ANALYSIS).fingerprints
     assert len(known) == 5
     same, seen = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS)
-    assert differing(TASK_ANALYSIS, questions, same, known, pass_id="p") == ()
+    require_same_answers(TASK_ANALYSIS, questions, same, known, pass_id="p")
     assert len(seen.requests) == 5
     other = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS.replace("a.py", "c.py"))[0]
-    assert differing(TASK_ANALYSIS, questions, other, known, pass_id="p") == tuple(known)
+    with pytest.raises(UsageError, match="5 of 5 answers differ"):
+        require_same_answers(TASK_ANALYSIS, questions, other, known, pass_id="p")
 
 
 def test_an_answer_that_must_be_repaired_counts_as_unreadable_and_costs_its_repair() -> None:
@@ -154,3 +172,82 @@ def test_an_answer_that_must_be_repaired_counts_as_unreadable_and_costs_its_repa
         SCOPE_JUDGMENT, questions, right, base, pass_id="q", progress=lambda _done, _total: None
     )
     assert swapped.fingerprints == {}
+
+
+EMPTY = '{"intent": "", "areas": [], "keywords": [], "symbols": []}'
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[Record]:
+    (tmp_path / "shop").mkdir()
+    with Record.open(tmp_path / "shop", clock=lambda: NOW) as opened:
+        yield opened
+
+
+def asked(prompt: Prompt[Any, Any], answers: list[str], base: Any, candidate: Any) -> Asked:
+    def made(part: str) -> Heldout:
+        rows = [
+            row(prompt, said, f"{part} {number} {said}", task_id=f"{part}{number}")
+            for number, said in enumerate(answers)
+        ]
+        return questions_of(prompt, rows)
+
+    material = Material(test=made("test"), validation=made("validation").questions, test_hash=prompt.name)
+    return Asked(
+        prompt=prompt,
+        material=material,
+        base=arm("b:1", prompt, base)[0],
+        candidate=arm("c:1", prompt, candidate)[0],
+    )
+
+
+def better() -> Asked:
+    """An analysis that the base never gets right, and the candidate always."""
+    wanted = asked(TASK_ANALYSIS, [ANALYSIS] * 200, lambda _: EMPTY, lambda _: ANALYSIS)
+    return replace(wanted, material=replace(wanted.material, validation=()))
+
+
+def verdicts(*, right: bool) -> Asked:
+    """Verdicts that the base gets right, and the candidate too where `right`, else it says yes to all."""
+
+    def knows(request: Any) -> str:
+        return "yes" if request.prompt.endswith("yes") else "no"
+
+    return asked(SCOPE_JUDGMENT, ["yes", "no"] * 20, knows, knows if right else lambda _: "yes")
+
+
+def evaluated(record: Record, adapter: AdapterRow, first: Asked, *others: Asked) -> Evaluated:
+    return evaluate_adapter(
+        record,
+        adapter,
+        first,
+        others=others,
+        task_id="t",
+        progress=lambda _done, _total: None,
+        say=lambda _text: None,
+    )
+
+
+def test_another_prompt_that_the_adapter_serves_may_not_become_worse(record: Record) -> None:
+    alone, good, bad = (trained(record, tag, stage="task_analysis") for tag in ("one", "two", "three"))
+    assert evaluated(record, alone, better()).finding.passed
+    assert evaluated(record, good, better(), verdicts(right=True)).finding.passed
+    finding = evaluated(record, bad, better(), verdicts(right=False)).finding
+    assert finding.status == "failed"
+    assert [check.name for check in finding.checks if not check.holds] == ["other prompt scope_judgment"]
+
+
+def test_verdicts_of_another_prompt_need_both_answers(record: Record) -> None:
+    one = verdicts(right=True)
+    bare = replace(one, material=replace(one.material, validation=()))
+    with pytest.raises(ArtifactError, match="the validation split lacks one of the two answers"):
+        evaluated(record, trained(record, "one", stage="task_analysis"), better(), bare)
+
+
+def test_the_gains_of_adapters_of_one_dataset_stand_side_by_side(record: Record) -> None:
+    first = trained(record, "seed-0", stage="task_analysis")
+    other = replace(first, model_tag="seed-1")
+    again = record.write(get_adapter, record.write(ADAPTER_REGISTRY.insert, other))
+    assert again is not None
+    assert evaluated(record, first, better()).spread == {"seed-0": 1.0}
+    assert evaluated(record, again, better()).spread == {"seed-0": 1.0, "seed-1": 1.0}

@@ -6,24 +6,24 @@ import pytest
 from msgspec.structs import replace
 from testing.adapters import graded, verdicts
 
-from clean_room_agent.training.gate import Finding, Pair, Scored, before_spending, judge_candidate
+from clean_room_agent.training.gate import AnswerPair, GateFinding, Scored, before_spending, judge_candidate
 
 DRAWS = 100
 RESAMPLES = 100
 
 
-def graded_finding(seed: int, better: float, worse: float) -> Finding:
+def graded_finding(seed: int, better: float, worse: float) -> GateFinding:
     return judge_candidate(graded(seed, examples=300, better=better, worse=worse), resamples=RESAMPLES)
 
 
-def verdict_finding(seed: int, candidate: float, shift: float = 0.0) -> Finding:
-    def drawn(part: int) -> list[Pair]:
+def verdict_finding(seed: int, candidate: float, shift: float = 0.0) -> GateFinding:
+    def drawn(part: int) -> list[AnswerPair]:
         return verdicts(2 * seed + part, examples=300, base=0.8, candidate=candidate, shift=shift)
 
     return judge_candidate(drawn(0), validation=drawn(1), resamples=RESAMPLES)
 
 
-def passes(finding: Callable[[int], Finding]) -> int:
+def passes(finding: Callable[[int], GateFinding]) -> int:
     return sum(finding(seed).passed for seed in range(DRAWS))
 
 
@@ -69,7 +69,7 @@ def test_few_examples_are_never_enough_however_good() -> None:
 GOOD = graded(1, examples=300, better=0.2, worse=0.02)
 
 
-def failed(pairs: list[Pair], **more: object) -> list[str]:
+def failed(pairs: list[AnswerPair], **more: object) -> list[str]:
     finding = judge_candidate(pairs, resamples=RESAMPLES, **more)  # type: ignore[arg-type]
     assert finding.status == "failed"
     return [check.name for check in finding.checks if not check.holds]

@@ -1,16 +1,18 @@
-"""Training plans: in files, in rows, and what they need to be seen."""
+"""Training plans in files and rows, and which prompts are worth one."""
 
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.training.credit import STAGES, Charge, Headroom, Waterfall
 from clean_room_agent.training.plan import (
     FORMAT_VERSION,
     TrainingPlan,
-    examples_to_see,
     plan_of,
     read_plan,
+    refusal,
     row_of,
 )
 
@@ -38,7 +40,24 @@ def test_what_is_wrong_is_named_by_its_field(tmp_path: Path, text: str, words: s
         read_plan(tmp_path / "plan.json")
 
 
-def test_small_gains_need_many_examples() -> None:
-    assert examples_to_see(0.5, 0.5) == 0
-    assert examples_to_see(0.5, 0.6) > examples_to_see(0.5, 0.7) > 0
-    assert examples_to_see(0.5, 0.6) == 388
+def waterfall(lost: int) -> Waterfall:
+    one = Charge(task_id="t", stage="retrieval", prompt="", call_ids=())
+    other = replace(one, stage="scope", prompt="scope_judgment")
+    return Waterfall(
+        tasks=lost + 201,
+        solved=0,
+        unproven=0,
+        charges=(one,) * lost + (other,) * 201,
+        unattributed={},
+        required_recall=None,
+        context_recall=None,
+        headroom={stage: Headroom(at_most=1, expected=1.0) for stage in STAGES},
+    )
+
+
+def test_nothing_is_trained_where_too_few_failed_or_retrieval_loses_as_much() -> None:
+    assert refusal(waterfall(200), "scope_judgment") == ""
+    assert "200 are missing" in refusal(waterfall(200), "implement")
+    nothing = replace(waterfall(0), headroom=dict.fromkeys(STAGES, Headroom(at_most=0, expected=0.0)))
+    assert "would win none" in refusal(nothing, "scope_judgment")
+    assert "retrieval loses 201 tasks and this prompt 201" in refusal(waterfall(201), "scope_judgment")

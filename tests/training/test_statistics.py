@@ -13,6 +13,7 @@ from clean_room_agent.training.statistics import (
     balanced_accuracy,
     cluster_bootstrap,
     detectable_effect,
+    examples_to_see,
     holm,
     mcnemar,
     own_threshold,
@@ -82,3 +83,9 @@ def test_the_detectable_effect_falls_with_the_root_of_the_examples() -> None:
     assert detectable_effect(0, 0.2) == 1.0
     assert detectable_effect(800, 0.2) == pytest.approx(detectable_effect(200, 0.2) / 2)
     assert detectable_effect(300, 0.24) == pytest.approx(2.801585 * math.sqrt(0.24 / 300), abs=1e-5)
+
+
+def test_small_gains_need_many_examples() -> None:
+    assert examples_to_see(0.5, 0.5) == 0
+    assert examples_to_see(0.5, 0.6) > examples_to_see(0.5, 0.7) > 0
+    assert examples_to_see(0.5, 0.6) == 388

@@ -21,10 +21,17 @@ from clean_room_agent import proc
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, get_dataset, list_adapters
 from clean_room_agent.errors import CommandError, CraError, UsageError
-from clean_room_agent.training.dataset import Entry, Kind, Message, Origin, Row, write_dataset
-from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.dataset import (
+    FORMATS,
+    DatasetEntry,
+    Kind,
+    Message,
+    RowOrigin,
+    TrainingRow,
+    write_dataset,
+)
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
-from clean_room_agent.training.train import Job, Machine, Trained, job_for, train
+from clean_room_agent.training.train import Machine, Trained, TrainingJob, job_for, train
 
 PLAN = TrainingPlan(
     target="scope_judgment",
@@ -58,16 +65,16 @@ tell(event="done", rows=7 if mode == "drops" else 8, steps=2, seconds=1.0, first
 def dataset_at(folder: Path) -> Path:
     entries = []
     for number in range(8):
-        origin = Origin(
+        origin = RowOrigin(
             stage="scope_judgment", source="logged", repo="/code/shop", timestamp=NOW, task_id=str(number)
         )
         prompt = (Message(role="user", content=f"case {number % 2}"),)
         good, bad = ("yes", "no") if number % 2 else ("no", "yes")
-        row = Row(prompt=prompt, completion=answer(good), origin=origin)
-        entries.append(Entry(split="train", kind="sft", row=row))
-        entries.append(Entry(split="train", kind="kto", row=replace(row, label=number % 3 > 0)))
-        pair = Row(prompt=prompt, completion=answer(good), rejected=answer(bad), origin=origin)
-        entries.append(Entry(split="train", kind="dpo", row=pair))
+        row = TrainingRow(prompt=prompt, completion=answer(good), origin=origin)
+        entries.append(DatasetEntry(split="train", kind="sft", row=row))
+        entries.append(DatasetEntry(split="train", kind="kto", row=replace(row, label=number % 3 > 0)))
+        pair = TrainingRow(prompt=prompt, completion=answer(good), rejected=answer(bad), origin=origin)
+        entries.append(DatasetEntry(split="train", kind="dpo", row=pair))
     write_dataset(folder, entries, CARD, FORMATS["trl"])
     return folder
 
@@ -84,7 +91,7 @@ class Bench:
         self.dataset: DatasetRow = replace(row, dataset_path=str(dataset_at(top / "data")))
         self.steps: list[tuple[int, int, float]] = []
 
-    def job(self, machine: Machine, kind: Kind = "sft", **fields: Any) -> Job:
+    def job(self, machine: Machine, kind: Kind = "sft", **fields: Any) -> TrainingJob:
         return job_for(
             PLAN,
             self.top / "data",
@@ -95,7 +102,7 @@ class Bench:
             **fields,
         )
 
-    def train(self, machine: Machine, job: Job, *, resume: bool = False) -> Trained:
+    def train(self, machine: Machine, job: TrainingJob, *, resume: bool = False) -> Trained:
         return train(
             self.record,
             self.dataset,

@@ -35,7 +35,7 @@ from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
-from clean_room_agent.llm.transport import ChatRequest, NoServer, RawAnswer, Transport
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter, spent_of
 from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
@@ -92,10 +92,11 @@ def require_models(settings: Settings, transport: Callable[[Settings], Transport
         require_all(open_server(settings.models), router_of(settings))
 
 
-class NoTransport(NoServer):
+class NoTransport(Transport):
     """The transport of a command that promises to ask no model."""
 
     provider = "none"
+    live = False
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """Refuse, since nothing may be asked.

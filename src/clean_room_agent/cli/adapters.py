@@ -1,13 +1,50 @@
 """`cra adapters`: evaluate, deploy, list and retire trained adapters."""
 
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct, structs
 
-from clean_room_agent.app import adapters
+from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.model_records import RecordedProofs, RecordSink
+from clean_room_agent.app.model_server import open_server
+from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.names import counted, new_task_id, row_number, short_id
+from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.adapters import list_rows, tell, tell_evaluation
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import (
+    AdapterRow,
+    DeploymentRow,
+    get_adapter,
+    get_dataset,
+    list_adapters,
+    list_evaluations,
+)
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.commits import commit_files
+from clean_room_agent.git.repository import Repository, author_of, open_repository
+from clean_room_agent.json_values import to_shown
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transport import Transport
+from clean_room_agent.orchestrator.spending import Meter
+from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
+
+if TYPE_CHECKING:
+    from clean_room_agent.llm.prompt import Prompt
+    from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
+    from clean_room_agent.training.deployment import Deployer, Served
+    from clean_room_agent.training.edit_steps import Changes, Clone, Tested
+    from clean_room_agent.training.evaluation import Arm, Evaluated
+    from clean_room_agent.training.gate import GateFinding
 
 ALSO = (
     "Another prompt to evaluate the adapter on; it must not do worse there. Repeatable. Prompts that the configuration "
@@ -37,7 +74,10 @@ def command() -> None:
 @_shared
 def list_command(repo: Path, as_json: bool) -> int:
     """List every adapter with its evaluations, and mark those in use."""
-    list_rows(adapters.list_evaluated(repo), as_json=as_json)
+    with open_adapters(repo) as parts:
+        known = parts.record.write(list_adapters)
+        rows = [(each, parts.record.write(list_evaluations, each.id)) for each in known]
+    _answer_list(rows, as_json=as_json)
     return 0
 
 
@@ -61,17 +101,39 @@ def evaluate(
 
     Exit codes: 0 it passed, 1 it did not, 2 usage, configuration, data or a missing file, 3 model server.
     """
-    row, made = adapters.evaluate(
-        repo,
-        adapter,
-        also=also,
-        dataset=dataset,
-        clones=clones,
-        base_gguf=base_gguf,
-        open_bar=output.ProgressBar,
-        warn=output.aside,
-    )
-    tell_evaluation(row, made, as_json=as_json)
+    from clean_room_agent.training.edit_steps import EditSteps
+    from clean_room_agent.training.evaluation import Asked, evaluate_adapter, material_of
+
+    with contextlib.ExitStack() as stack:
+        parts = stack.enter_context(open_adapters(repo))
+        row = parts.adapter(adapter)
+        folder = parts.dataset(row, dataset)
+        prompts = parts.prompts(row, also)
+        asks_edits = PassType.IMPLEMENT.value in {prompt.name for prompt in prompts}
+        searched = (parts.workspace.repo, *clones) if asks_edits else ()
+        edits = EditSteps([_open_clone(stack, path) for path in searched])
+        materials = [material_of(folder, prompt, edits) for prompt in prompts]
+        served, server = parts.serve(row, base_gguf)
+        first, *others = (
+            Asked(
+                prompt=prompt,
+                material=material,
+                base=parts.arm(prompt, served.control, server),
+                candidate=parts.arm(prompt, served.tag, server),
+            )
+            for prompt, material in zip(prompts, materials, strict=True)
+        )
+        bar = stack.enter_context(contextlib.closing(output.ProgressBar("asking")))
+        made = evaluate_adapter(
+            parts.record,
+            row,
+            first,
+            others=others,
+            task_id=new_task_id(),
+            progress=bar.show,
+            say=output.aside,
+        )
+    _answer_evaluation(row, made, as_json=as_json)
     return 0 if made.finding.passed else 1
 
 
@@ -92,16 +154,26 @@ def deploy(
     """
     if reason is not None and not reason.strip():
         raise UsageError("--force needs a reason")
-    changed, note = adapters.deploy(
-        repo,
-        adapter,
-        reason=reason,
-        dataset=dataset,
-        base_gguf=base_gguf,
-        open_bar=output.ProgressBar,
-        warn=output.aside,
-    )
-    tell(changed, as_json=as_json, note=note)
+    from clean_room_agent.training.evaluation import material_of, passed_evaluation, require_same_answers
+
+    with open_adapters(repo) as parts:
+        row = parts.adapter(adapter)
+        evaluation = passed_evaluation(parts.record, row)
+        if evaluation is None and reason is None:
+            raise UsageError(
+                f"{row.model_tag} has not passed the gate",
+                hint=f"`cra adapters evaluate {row.id}`; or --force REASON",
+            )
+        served, server = parts.serve(row, base_gguf)
+        if evaluation is not None and reason is None:
+            prompt = parts.prompts(row, ())[0]
+            questions = material_of(parts.dataset(row, dataset), prompt).test.questions
+            arm, known = parts.arm(prompt, served.tag, server), json.loads(evaluation.metrics)["fingerprints"]
+            require_same_answers(prompt, questions, arm, known, pass_id=new_task_id())
+        changed = parts.deployer.deploy(
+            row, evaluation_id=evaluation.id if evaluation else None, reason=(reason or "").strip()
+        )
+    _answer_change(changed, as_json=as_json, note=served.note)
     return 0
 
 
@@ -110,5 +182,232 @@ def deploy(
 @_shared
 def retire(adapter: str, repo: Path, as_json: bool) -> int:
     """Stop using the adapter; what it replaced is used again."""
-    tell(adapters.retire(repo, adapter), as_json=as_json)
+    with open_adapters(repo) as parts:
+        changed = parts.deployer.retire(parts.adapter(adapter))
+    _answer_change(changed, as_json=as_json)
     return 0
+
+
+class OpenAdapters(Struct, frozen=True, kw_only=True):
+    """The registry of adapters, open for a command."""
+
+    workspace: Workspace
+    settings: Settings
+    record: Record
+    deployer: "Deployer"
+
+    def adapter(self, given: str) -> AdapterRow:
+        """The adapter of this number or tag.
+
+        Raises:
+            UsageError: there is none.
+        """
+        known = self.record.write(list_adapters)
+        number = row_number(given)
+        found = None if number is None else self.record.write(get_adapter, number)
+        found = found or next((each for each in known if each.model_tag == given), None)
+        if found is None:
+            tags = ", ".join(each.model_tag for each in known) or "none; `cra train` makes one"
+            raise UsageError(f"there is no adapter {given}", hint=f"adapters: {tags}")
+        return found
+
+    def prompts(self, adapter: AdapterRow, also: Sequence[str]) -> "list[Prompt[Any, Any]]":
+        """The adapter's own prompt, then those of `also`, and those that the configuration assigns to it.
+
+        Raises:
+            UsageError: this program has no such prompt.
+        """
+        given = {name for name, tag in self.deployer.in_force().items() if tag == adapter.model_tag}
+        others = sorted(({*also} | (given & BY_NAME.keys())) - {adapter.stage_name})
+        for name in (adapter.stage_name, *others):
+            if name not in BY_NAME:
+                raise UsageError(f"there is no prompt {name}", hint=f"prompts: {', '.join(sorted(BY_NAME))}")
+        return [BY_NAME[name] for name in (adapter.stage_name, *others)]
+
+    def dataset(self, adapter: AdapterRow, given: Path | None) -> Path:
+        """The folder of the held-out questions."""
+        row = self.record.write(get_dataset, adapter.dataset_id)
+        assert row is not None, "an adapter's dataset is recorded before it"
+        return given or Path(row.dataset_path)
+
+    def arm(self, prompt: "Prompt[Any, Any]", tag: str, transport: Transport) -> "Arm":
+        """The prompt, answered by this model whatever the configuration says."""
+        from clean_room_agent.training.evaluation import Arm
+
+        own = self.settings.models.for_role(prompt.role)
+        models = structs.replace(own, overrides={prompt.name: tag})
+        router = ModelRouter(models, self.settings.budget)
+        sink = RecordSink(self.record, Meter(), router)
+        client = ModelClient(router, transport, sink, utc_now, proofs=RecordedProofs(self.record))
+        return Arm(tag=tag, models=client)
+
+    def serve(self, adapter: AdapterRow, base_gguf: Path | None) -> "tuple[Served, Transport]":
+        """Make the server answer under the adapter's tag; with the server."""
+        from clean_room_agent.training.convert import convert_adapter
+        from clean_room_agent.training.deployment import Host
+
+        self.settings.require("models", "budget")
+        models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)
+        server = open_server(models)
+        with contextlib.closing(output.ProgressBar("handing it to the server")) as bar:
+            host = Host(
+                models=models,
+                server=server,
+                workspace=self.workspace,
+                key=os.environ.get(models.api_key_env or "", ""),
+                progress=bar.show,
+                say=output.aside,
+            )
+            siblings = self.record.write(list_adapters)
+            return host.serve(adapter, convert_adapter, base_gguf=base_gguf, siblings=siblings), server
+
+
+@contextlib.contextmanager
+def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
+    """Open the registry of the repository around `repo`."""
+    from clean_room_agent.training.deployment import Deployer
+
+    workspace = wiring.workspace_of(repo)
+    wiring.require_record(workspace)
+    settings = load_settings(workspace.config, Overrides())
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        roles = {name: prompt.role for name, prompt in BY_NAME.items()}
+        deployer = Deployer(workspace=workspace, record=record, roles=roles)
+        deployer.tell_who_is_in_force()
+        yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
+
+
+def _open_clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
+    """The clone at the path, with its tests if its configuration names them. Its worktree is removed with `stack`.
+
+    Raises:
+        RepositoryError: there is no repository.
+        UsageError: its configuration is not the user's own, or invalid.
+        ConfigError: it configures a sandbox that is not possible.
+    """
+    from clean_room_agent.app.run_wiring import sandbox_inputs_of
+    from clean_room_agent.training.edit_steps import Clone
+
+    repo = open_repository(path)
+    workspace = wiring.workspace_of(repo.top)
+    settings = load_settings(workspace.config, Overrides()) if workspace.config.exists() else None
+    if settings is None or "test_command" not in settings.data.get("testing", {}):
+        return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
+    task_id = new_task_id()
+    place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
+    opened = opened_tests(repo, sandbox_inputs_of(settings), place, task_id)
+    return Clone(repo=repo, run_tests=stack.enter_context(opened))
+
+
+@contextlib.contextmanager
+def opened_tests(
+    repo: Repository, sandbox_inputs: "SandboxInputs", place: Path, task_id: str
+) -> "Iterator[Callable[[str, Changes], Tested]]":
+    """A function that runs the repository's test command on a commit with changed files, in a worktree at `place` that is
+    deleted afterwards.
+
+    Raises:
+        ConfigError: a sandbox is configured, but not possible.
+        GitError: the worktree cannot be created.
+    """
+    from clean_room_agent.orchestrator.events import Nobody
+    from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, WorktreePool
+    from clean_room_agent.training.edit_steps import Tested
+
+    setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=dict(os.environ), place=place)
+    with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
+
+        def run(commit: str, changes: "Changes") -> Tested:
+            pool.first.checkout(
+                commit_files(repo, commit, changes, "An answer under evaluation\n", author_of(repo))
+            )
+            done = pool.first.run_all("answer")
+            unfinished = "" if done.report.whole else done.report.problem or "they do not come to their end"
+            return Tested(
+                problem=unfinished,
+                exit_code=done.end.returncode,
+                red=done.red() if done.report.named else None,
+                green=done.green(),
+            )
+
+        yield run
+
+
+def _brief(row: Any) -> dict[str, Any]:
+    """An evaluation in the fields that a list needs."""
+    return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
+
+
+def _answer_list(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bool) -> None:
+    """Print every adapter with its evaluations, and mark those in use."""
+    if as_json:
+        output.answer_json(
+            [
+                {**to_shown(adapter), "evaluations": [_brief(each) for each in evaluations]}
+                for adapter, evaluations in rows
+            ]
+        )
+        return
+    for adapter, evaluations in rows:
+        mark = "*" if adapter.deployed else " "
+        gate = ("passed" if evaluations[-1].passed else "not passed") if evaluations else "not evaluated"
+        output.answer(f"{mark} {adapter.id:>3}  {adapter.stage_name:<18} {adapter.model_tag:<40} {gate}")
+    if not rows:
+        output.answer("no adapters; `cra train` makes one")
+
+
+def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
+    """Print the gate's finding, and the questions that were left out."""
+    if as_json:
+        output.answer_json(
+            {
+                "evaluation_id": made.id,
+                "adapter_id": row.id,
+                "finding": made.finding.as_object(),
+                "left_out": made.material.test.left_out,
+                "limited": made.material.test.limited,
+                "spread": made.spread,
+            }
+        )
+    else:
+        _print_finding(row, made.finding)
+        if len(made.spread) > 1:
+            gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
+            output.answer(f"  gains of adapters of the same dataset: {gains}")
+        for reason, number in made.material.test.left_out.items():
+            output.answer(f"  {number:>7,}  left out: {reason}")
+        for reason, number in made.material.test.limited.items():
+            output.answer(f"  {number:>7,}  {reason}")
+        output.answer(
+            f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
+        )
+
+
+def _print_finding(adapter: AdapterRow, finding: "GateFinding") -> None:
+    words = {
+        "passed": "is better than its base",
+        "failed": "did not pass the gate",
+        "tie": "answers as its base does",
+        "shadow": "cannot be judged on so few examples",
+    }
+    output.answer(
+        f"{adapter.model_tag} {words[finding.status]}: {counted(finding.figures.examples, 'example')} of {counted(finding.figures.tasks, 'task')}"
+    )
+    for check in finding.checks:
+        output.answer(f"  {'ok' if check.holds else 'NO':<3} {check.name}: {check.says}")
+    output.answer(f"  a gain of {finding.figures.detectable:.1%} would show in 80 % of the cases")
+    for name, values in finding.flips_by.items():
+        for value, (better, worse) in values.items():
+            output.answer(f"      {name} {value}: {better} better, {worse} worse")
+
+
+def _answer_change(changed: DeploymentRow, *, as_json: bool, note: str = "") -> None:
+    """Print what changed, and the note."""
+    if as_json:
+        tags = {"tag": changed.tag, "replaced": changed.replaced_tag}
+        output.answer_json({"stage": changed.stage_name, **tags, "note": note})
+        return
+    before = changed.replaced_tag or "the base"
+    output.answer(f"{changed.stage_name}: {changed.tag or 'the base'} answers, in place of {before}")
+    if note:
+        output.aside(note)

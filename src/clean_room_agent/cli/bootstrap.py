@@ -1,24 +1,44 @@
-"""`cra bootstrap`: make training pairs from commit histories."""
+"""`cra bootstrap`: make training pairs from commit histories.
+
+The work is divided into units, an engine makes them, and whoever makes the last one writes the datasets.
+"""
 
 import contextlib
+import hashlib
+import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.bootstrap import Wanted, bootstrap
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.package_extras import ENGINES, require_extras
-from clean_room_agent.app.settings import Overrides
+from clean_room_agent.app.prompts import BY_NAME, PROMPTS
+from clean_room_agent.app.settings import Overrides, Settings
+from clean_room_agent.artifacts.names import counted, new_task_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.bootstrap import answer
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
+from clean_room_agent.errors import UsageError
+from clean_room_agent.json_values import to_shown
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.version import VERSION
+from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.bootstrap import Assembled, Mined
+    from clean_room_agent.training.commit_sources import Exclusions, Source
+    from clean_room_agent.training.dataset import Written
+    from clean_room_agent.training.pairs import Making
 
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
-FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 
-def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
+def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, int]:
     match = SHARD.fullmatch(value)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise click.BadParameter("write I/N with I from 1 to N, such as 1/4")
@@ -34,9 +54,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> t
 )  # fmt: skip
 @options.repo_option
 @options.budget_options
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="trl", help="The trainer that will read it."
-)
+@click.option("--format", "form", type=options.TRAINERS, default="trl", help="The trainer that will read it.")
 @click.option("--exclude", type=options.FILE, help="Repositories and commits to leave out.")
 @click.option(
     "--licence",
@@ -52,7 +70,11 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> t
 @click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits in one unit of work.")
 @click.option("--jobs", type=options.number(1), help="Processes; one per processor by default.")
 @click.option(
-    "--shard", "part", default="1/1", callback=_part, help="I/N: make only every N-th unit, from the I-th on."
+    "--shard",
+    "part",
+    default="1/1",
+    callback=_parse_shard,
+    help="I/N: make only every N-th unit, from the I-th on.",
 )
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="local", help="local: processes here; ray: a cluster."
@@ -86,23 +108,210 @@ def command(
     Started again, it continues where it stopped. The prompts are those of a run with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
+    from clean_room_agent.training import bootstrap
+    from clean_room_agent.training.dataset import require_free
+
     workspace = output.opened(wiring.workspace_of(repo))
     settings = wiring.offline_settings(workspace, overrides, output.aside)
-    wanted = Wanted(
-        repositories=repositories,
-        manifest=manifest,
-        exclude=exclude,
-        newest=max_commits,
-        licences=licences,
-        place=work or workspace.folder / "bootstrap",
-        unit_commits=unit_commits,
-        part=part,
-        engine=engine,
-        jobs=jobs or processors(),
-        folder=target,
-        form=form,
-    )
+    place, (first, step) = work or workspace.folder / "bootstrap", part
+    making = _making(settings, licences)
+    require_free(target)
+    workspace.create()
     with contextlib.closing(output.ProgressBar("bootstrap")) as bar:
-        made = bootstrap(workspace, settings, wanted, bar)
-    answer(made, as_json=as_json)
-    return 0 if made.written or made.left else 1
+        sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones", bar)
+        mined = bootstrap.mine_sources(
+            sources,
+            exclusions,
+            unit_commits=unit_commits,
+            newest=max_commits,
+            progress=lambda done, total: bar.show(done, total, " histories"),
+        )
+        own = bootstrap.missing_units(place / "shards", mined.units[first - 1 :: step], making)
+        bootstrap.make_shards(
+            place / "shards",
+            own,
+            making,
+            lambda done, total: bar.show(done, total, " units"),
+            jobs=jobs or processors(),
+            engine=engine,
+        )
+        left = len(bootstrap.missing_units(place / "shards", mined.units, making))
+        if left:
+            _answer_unfinished(len(mined.units), left, as_json=as_json)
+            return 0
+        assembled = bootstrap.assemble(place / "shards", mined, making)
+        written: Written | None = None
+        numbers: Mapping[str, int] = {}
+        if assembled.entries:
+            written, numbers = _write(target, form, assembled, mined, making, settings, workspace)
+    _answer(mined, excluded, assembled, written, numbers, as_json=as_json)
+    return 0 if written is not None else 1
+
+
+def _open_sources(
+    repositories: Sequence[str],
+    manifest: Path | None,
+    exclude: Path | None,
+    clones: Path,
+    bar: output.ProgressBar,
+) -> "tuple[tuple[Source, ...], Exclusions, tuple[str, ...]]":
+    """The repositories, what is excluded, and the names of the repositories that are.
+
+    Raises:
+        UsageError: no repository is named, or one cannot be opened.
+    """
+    from clean_room_agent.training import commit_sources
+
+    listed = [commit_sources.Listed(source=name) for name in repositories]
+    listed += commit_sources.read_manifest(manifest) if manifest else ()
+    if not listed:
+        raise UsageError("no repository is given", hint="give paths or https URLs, or --manifest FILE")
+    exclusions = commit_sources.read_exclusions(exclude) if exclude else commit_sources.Exclusions()
+    sources, excluded = commit_sources.open_sources(
+        listed, clones, exclusions, lambda doing, done, total: bar.show(done, total, f" {doing}")
+    )
+    return sources, exclusions, excluded
+
+
+def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
+    """How pairs are made, as configured; with all permissive licences if none is named.
+
+    Raises:
+        ConfigError: the configuration names an unknown stage.
+    """
+    from clean_room_agent.training.licences import ALLOWED
+    from clean_room_agent.training.pairs import Making
+
+    wiring.retrieval_config(settings)  # a stage that there is not is refused before anything is done
+    texts = [
+        [prompt.name, prompt.title, prompt.system, prompt.template, prompt.schema, prompt.example]
+        for prompt in PROMPTS
+    ]
+    return Making(
+        models=settings.models,
+        budget=settings.budget,
+        stages=settings.stages.names(),
+        judgments=settings.judgments,
+        conventions=settings.conventions,
+        orchestrator=settings.orchestrator,
+        edit=settings.edit,
+        index=settings.index,
+        licences=licences or ALLOWED,
+        prompts=hashlib.sha256(json.dumps([*texts, VERSION], sort_keys=True).encode()).hexdigest(),
+    )
+
+
+def _write(
+    folder: Path,
+    trainer: str,
+    assembled: "Assembled",
+    mined: "Mined",
+    making: "Making",
+    settings: Settings,
+    workspace: Workspace,
+) -> "tuple[Written, dict[str, int]]":
+    """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt."""
+    from clean_room_agent.training.dataset import FORMATS, Card, write_dataset
+    from clean_room_agent.training.dataset_filters import SPLIT_RULE
+    from clean_room_agent.training.plan import default_plan, row_of
+    from clean_room_agent.training.shards import digest_of
+
+    router = ModelRouter(settings.models, settings.budget)
+    stages = sorted({entry.row.origin.stage for entry in assembled.entries})
+    plans = {stage: default_plan(BY_NAME[stage], router) for stage in stages}
+    criteria: dict[str, Any] = {
+        "repositories": sorted({unit.repo for unit in mined.units}),
+        "repositories_not_read": dict(sorted(mined.unread)),
+        "commits": assembled.commits,
+        "licences": list(making.licences),
+        "making": digest_of(making),
+    }
+    card = Card(
+        title="Training pairs from commits",
+        base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
+        plan={},
+        criteria=criteria,
+        split_rule=SPLIT_RULE,
+        exclusions=assembled.left_out,
+    )
+    written = write_dataset(folder, assembled.entries, card, FORMATS[trainer])
+    task_id = new_task_id()
+    numbers = {}
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        for stage, plan in plans.items():
+            mined_plan = plan.model_copy(
+                update={"source": "synthetic", "criteria": plan.criteria.model_copy(update=criteria)}
+            )
+            kept = row_of(mined_plan, task_id=task_id, raw="", now=record.now())
+            count, positive = written.count("sft", stage), assembled.positive.get(stage, 0)
+            row = DatasetRow(
+                training_plan_id=record.write(TRAINING_PLANS.insert, kept),
+                stage_name=stage,
+                base_model=plan.base_model,
+                source="synthetic",
+                dataset_path=str(written.folder),
+                example_count=count,
+                positive_count=positive,
+                negative_count=count - positive,
+                format=trainer,
+                timestamp=record.now(),
+            )
+            numbers[stage] = record.write(TRAINING_DATASETS.insert, row)
+    return written, numbers
+
+
+def _answer_unfinished(units: int, left: int, *, as_json: bool) -> None:
+    if as_json:
+        output.answer_json({"dataset": None, "units": units, "units_left": left})
+    else:
+        output.answer(
+            f"{units - left} of {units} units are made; the run that makes the last one writes the dataset"
+        )
+
+
+def _answer(
+    mined: "Mined",
+    excluded: Sequence[str],
+    assembled: "Assembled",
+    written: "Written | None",
+    numbers: Mapping[str, int],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the commits and pairs, the datasets, and what was left out, by reason."""
+    if as_json:
+        answer = {
+            "dataset": None if written is None else str(written.folder),
+            "dataset_ids": dict(numbers),
+            "commits_seen": mined.seen,
+            "commits_used": assembled.commits,
+            "pairs": len(assembled.entries),
+            "files": to_shown(written.files) if written else [],
+            "left_out": dict(assembled.left_out),
+            "repositories_excluded": list(excluded),
+            "repositories_not_read": dict(mined.unread),
+            "units": len(mined.units),
+            "units_left": 0,
+        }
+        output.answer_json(answer)
+        return
+    lines = [
+        f"{counted(mined.seen, 'commit')} seen, {assembled.commits:,} used, {counted(len(assembled.entries), 'pair')}"
+    ]
+    lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
+    lines += [f"  repository excluded by list: {name}" for name in excluded]
+    lines += [f"  repository not read, or not to its end: {name}: {reason}" for name, reason in mined.unread]
+    lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
+    lines += _rows_of(written, numbers) if written is not None else []
+    lines += ["next: cra train NUMBER --base MODEL"] if numbers else []
+    output.answer("\n".join(lines))
+
+
+def _rows_of(written: "Written", numbers: Mapping[str, int]) -> list[str]:
+    """A line for each prompt: its dataset's number, and the rows of each split."""
+    from clean_room_agent.training.dataset import SPLITS
+
+    rows = {(file.stage, file.split): file.rows for file in written.files}
+    cells = {stage: "".join(f"{rows.get((stage, split), 0):>12,}" for split in SPLITS) for stage in numbers}
+    head = f"{'number':>8}  {'prompt':<16}" + "".join(f"{split:>12}" for split in SPLITS)
+    return [head, *(f"{number:>8}  {stage:<16}{cells[stage]}" for stage, number in numbers.items())]

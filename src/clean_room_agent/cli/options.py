@@ -121,6 +121,8 @@ class OutputPath(click.Path):
 
 OUTPUT_FILE = OutputPath()
 OUTPUT_FOLDER = OutputPath(folder=True)
+TRAINERS = click.Choice(("trl", "axolotl", "llama-factory", "unsloth", "openai"))
+"""Those whose formats datasets can have; `training.dataset.FORMATS`, without its imports."""
 
 
 def _remember_repo(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:

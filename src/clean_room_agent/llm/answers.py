@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -29,7 +29,6 @@ MAX_BRACES = 500
 MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 AnswerT = TypeVar("AnswerT")
-AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ModelT = TypeVar("ModelT", bound="BaseModel")
 _THOUGHTS = (
     (r"<think>", r"</think>"),
@@ -105,40 +104,35 @@ class Choice(Struct, frozen=True, kw_only=True):
         return dict(self.shares).get(self.word)
 
 
-class AnswerReader(Protocol[AnswerT_co]):
+class AnswerReader(Struct, Generic[AnswerT], frozen=True):
     """How a prompt's answer is requested and read."""
+
+    wants_logprobs: ClassVar[bool] = False
+    """Whether `read` can use token probabilities."""
+    reads_cut_answers: ClassVar[bool] = False
+    """Whether an answer that was cut off by its length limit can still be complete."""
+    repairs_truncated: ClassVar[bool] = False
+    """Whether to ask again, for something shorter, after an answer was cut off by its limit."""
 
     @property
     def schema(self) -> JsonSchema | None:
         """The JSON schema that the server must hold the answer to; None for free text."""
+        return None
 
     @property
     def grammar(self) -> str:
         """The same for free text, in GBNF, for servers that accept it; "" if its form is free or depends on the prompt."""
+        return ""
 
-    @property
-    def wants_logprobs(self) -> bool:
-        """Whether `read` can use token probabilities."""
-
-    @property
-    def reads_cut_answers(self) -> bool:
-        """Whether an answer that was cut off by its length limit can still be complete."""
-
-    @property
-    def repairs_truncated(self) -> bool:
-        """Whether to ask again, for something shorter, after an answer was cut off by its limit."""
-
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT_co | BadAnswer:
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
         """Parse the answer into a value, or say what is wrong with it."""
+        raise NotImplementedError
 
 
-class JsonAnswer(Struct, Generic[ModelT], frozen=True):
+class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
     """An object of the given pydantic model. Surrounding prose and fences, and any order of keys, are accepted."""
 
     model: type[ModelT]
-    grammar: ClassVar[str] = ""
-    wants_logprobs: ClassVar[bool] = False
-    reads_cut_answers: ClassVar[bool] = False
     repairs_truncated: ClassVar[bool] = True
 
     @property
@@ -174,14 +168,13 @@ class JsonAnswer(Struct, Generic[ModelT], frozen=True):
             return BadAnswer(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
 
 
-class OneWord(Struct, frozen=True):
+class OneWord(AnswerReader[Choice], frozen=True):
     """One of a few words: by token probabilities if they are given and clear, else by the word itself.
 
     The words begin differently, so that the first token tells them apart.
     """
 
     words: tuple[str, ...]
-    schema: ClassVar[JsonSchema | None] = None
     wants_logprobs: ClassVar[bool] = True
     reads_cut_answers: ClassVar[bool] = True
     repairs_truncated: ClassVar[bool] = True
@@ -216,15 +209,10 @@ class OneWord(Struct, frozen=True):
 YES_OR_NO: Final = OneWord((YES, NO))
 
 
-class TextAnswer(Struct, Generic[AnswerT], frozen=True):
+class TextAnswer(AnswerReader[AnswerT], Generic[AnswerT], frozen=True):
     """Free text, read by a function of the prompt; it must return a `BadAnswer` rather than raise."""
 
     parse: Callable[[str], AnswerT | BadAnswer]
-    schema: ClassVar[JsonSchema | None] = None
-    grammar: ClassVar[str] = ""
-    wants_logprobs: ClassVar[bool] = False
-    reads_cut_answers: ClassVar[bool] = False
-    repairs_truncated: ClassVar[bool] = False
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """Apply the function to the text behind the thoughts."""
@@ -336,41 +324,24 @@ def _why_not_json(text: str) -> str:
 
 
 def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
-    chosen = (_choice_at(choice, words) for choice in _telling(tokens, words))
-    return next((choice for choice in chosen if choice is not None), None)
-
-
-def _telling(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> list[TokenChoice]:
-    """The first token that says something, and then the first that is one of the words."""
-    said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
-    return said[:1] + [choice for choice in said[1:] if _bare(choice.token) in words][:1]
-
-
-def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
-    mass = _mass_at(choice, words)
-    best = max(mass.values())
-    likeliest = [word for word, share in mass.items() if share == best]
-    if sum(mass.values()) < MIN_VERDICT_MASS or len(likeliest) > 1:
-        return None
-    total = sum(mass.values())
-    return Choice(word=likeliest[0], shares=tuple((word, share / total) for word, share in mass.items()))
-
-
-def _mass_at(choice: TokenChoice, words: tuple[str, ...]) -> dict[str, float]:
-    """The probability of each word at one token."""
-    mass = dict.fromkeys(words, 0.0)
-    for token, logprob in choice.top:
-        word = _word(token, words)
-        if word:
-            mass[word] += math.exp(min(logprob, 0.0))
-    return mass
-
-
-def _word(token: str, words: tuple[str, ...]) -> str:
-    """The word that a token is or, with at least two letters, begins; "" if none."""
-    bare = _bare(token)
-    begun = [word for word in words if len(bare) > 1 and word.startswith(bare)]
-    return begun[0] if len(begun) == 1 else ""
+    """The likeliest word at the first token that says something, else at the first that is one of the words; None where
+    the probabilities say nothing about the words, or two are as likely.
+    """
+    telling = [choice for choice in tokens if choice.token.strip(_DECORATION)]
+    telling = telling[:1] + [choice for choice in telling[1:] if _bare(choice.token) in words][:1]
+    for choice in telling:
+        mass = dict.fromkeys(words, 0.0)
+        for token, logprob in choice.top:
+            bare = _bare(token)  # the word itself or, from two letters on, how it begins
+            begun = [word for word in words if len(bare) > 1 and word.startswith(bare)]
+            if len(begun) == 1:
+                mass[begun[0]] += math.exp(min(logprob, 0.0))
+        total, best = sum(mass.values()), max(mass.values())
+        likeliest = [word for word, share in mass.items() if share == best]
+        if total >= MIN_VERDICT_MASS and len(likeliest) == 1:
+            shares = tuple((word, share / total) for word, share in mass.items())
+            return Choice(word=likeliest[0], shares=shares)
+    return None
 
 
 def _bare(token: str) -> str:

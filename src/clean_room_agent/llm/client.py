@@ -39,7 +39,6 @@ from clean_room_agent.llm.request_sender import (
     ModelQuestion,
     RequestSender,
     Timing,
-    request_tokens,
 )
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
@@ -106,8 +105,9 @@ class ModelClient:
         self._biases = biases
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
-        self._fillers: dict[str, bool] = {}
-        self._fillers_lock = threading.Lock()
+        self._fills_gaps: bool | None = None
+        """Whether the coding model does; None until it was found out."""
+        self._fills_lock = threading.Lock()
         self._copies = copies
         self._watch = watch
         self._copiers: dict[str, set[str]] = {}
@@ -144,7 +144,7 @@ class ModelClient:
         site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=item)
         question = _question(prompt, model, inputs, sampling, max_answer_tokens)
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
-            question = _without_example(question, prompt, inputs)
+            question = replace(question, text=prompt.render(inputs, example=EXAMPLE_LEFT_OUT))
         _require_fit(question, prompt.name)
         first = self._sender.exchange(question, site)
         longer = _limited(thinking_tokens, question.model)
@@ -180,17 +180,8 @@ class ModelClient:
         self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
         return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
-    def fill(
-        self,
-        request: "FillRequest",
-        *,
-        pass_id: str,
-        stage: str = "",
-        item: str = "",
-        role: Role = "coding",
-        tag: str = "",
-    ) -> "FillReply":
-        """Ask for the text of a gap, of the role's model or of the model `tag`. Ask only a model that `can_fill`.
+    def fill(self, request: "FillRequest", *, pass_id: str, item: str = "") -> "FillReply":
+        """Ask the coding model for the text of a gap, if it `can_fill`.
 
         Raises:
             WindowExceeded: the request does not fit the model's window, or the server would cut it; nothing of it counts.
@@ -199,10 +190,10 @@ class ModelClient:
         """
         from clean_room_agent.llm.filling import FILL_NAME, FillReply, mean_logprob
 
-        model = self._router.resolve(role, FILL_NAME, stage, tag=tag)
+        model = self._router.resolve("coding", FILL_NAME)
         question = _gap_question(request, model)
         _require_fit(question, FILL_NAME)
-        site = CallSite(pass_id=pass_id, stage_name=stage, call_type=FILL_NAME, item=item)
+        site = CallSite(pass_id=pass_id, call_type=FILL_NAME, item=item)
         done = self._sender.exchange(question, site)
         text, stopped = request.up_to_stop(done.raw.text)
         finish = "stop" if stopped else done.raw.finish
@@ -218,12 +209,11 @@ class ModelClient:
             prompt_tokens=done.raw.prompt_tokens,
             completion_tokens=done.raw.completion_tokens,
             latency_ms=done.latency_ms,
-            attempts=done.sent,
             mean_logprob=mean_logprob(done.raw),
         )
 
-    def can_fill(self, role: Role = "coding", *, pass_id: str, tag: str = "") -> bool:
-        """Whether the role's model, on its server, fills gaps rightly: most of those that are made up to find out.
+    def can_fill(self, *, pass_id: str) -> bool:
+        """Whether the coding model, on its server, fills gaps rightly: most of those that are made up to find out.
 
         Found out once for a server, a model and its digest. The calls that show it are recorded in each run, so that a replay
         finds out the same.
@@ -234,11 +224,10 @@ class ModelClient:
         """
         from clean_room_agent.llm.filling import FILL_PROBE_NAME
 
-        model = self._router.resolve(role, FILL_PROBE_NAME, tag=tag)
-        with self._fillers_lock:
-            if model.tag not in self._fillers:
-                self._fillers[model.tag] = self._fills(model, pass_id)
-            return self._fillers[model.tag]
+        with self._fills_lock:
+            if self._fills_gaps is None:
+                self._fills_gaps = self._fills(self._router.resolve("coding", FILL_PROBE_NAME), pass_id)
+            return self._fills_gaps
 
     def _fills(self, model: ModelConfig, pass_id: str) -> bool:
         from clean_room_agent.llm.filling import LEAST_RIGHT, MADE_UP_GAPS
@@ -258,10 +247,10 @@ class ModelClient:
 
         question = _gap_question(gap.request, model)
         site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
-        done, key = self._measured(question, site)
+        done, key = self._measure_or_recall(question, site)
         right = gap.is_right(gap.request.up_to_stop(done.raw.text)[0])
         shares = (("right", float(right)), ("wrong", float(not right)))
-        self._keep(key, done, Choice(word="right" if right else "wrong", shares=shares))
+        self._store_measured(key, done, Choice(word="right" if right else "wrong", shares=shares))
         return right
 
     def ask_each(
@@ -315,7 +304,7 @@ class ModelClient:
         self, prompt: Prompt[InputsT, Choice], question: ModelQuestion, site: CallSite
     ) -> Choice | None:
         _require_fit(question, prompt.name)
-        done, key = self._measured(question, site)
+        done, key = self._measure_or_recall(question, site)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
@@ -324,10 +313,10 @@ class ModelClient:
         self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         if not value.shares:
             return None
-        self._keep(key, done, value)
+        self._store_measured(key, done, value)
         return value
 
-    def _measured(self, question: ModelQuestion, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
+    def _measure_or_recall(self, question: ModelQuestion, site: CallSite) -> tuple[Exchanged, BiasKey | None]:
         """The answer to a question that measures the model, an earlier command's as long as that holds; and its key."""
         key = None if self._biases is None else self._sender.bias_key(question, site.call_type)
         known = None if self._biases is None or key is None else self._biases.newest(key, self._clock())
@@ -335,7 +324,7 @@ class ModelClient:
             return self._sender.exchange(question, site), key
         return self._sender.repeat(question, site, known), key
 
-    def _keep(self, key: BiasKey | None, done: Exchanged, choice: Choice) -> None:
+    def _store_measured(self, key: BiasKey | None, done: Exchanged, choice: Choice) -> None:
         if self._biases is not None and key is not None and done.raw.replayed_from is None:
             self._biases.keep(key, done.call_id, choice)
 
@@ -360,14 +349,7 @@ class ModelClient:
         if bad.kind == "copied" and self._is_held(question):
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, said, bad, max_tokens=package)
-        estimated = request_tokens(question.system, text, question.model)
-        again = replace(
-            question,
-            text=text,
-            shape=shape,
-            estimated=estimated,
-            sampling=self.warm_sampling(),
-        )
+        again = replace(question, text=text, shape=shape, sampling=self.warm_sampling())
         return again if _fits(again) else None
 
     def _is_held(self, question: ModelQuestion) -> bool:
@@ -406,7 +388,7 @@ class ModelClient:
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> int:
         """Estimated tokens of the whole request, including framing but not the answer."""
         model = self._router.resolve(prompt.role, prompt.name)
-        return request_tokens(prompt.system, prompt.render(inputs), model)
+        return model.estimator.request(prompt.system, prompt.render(inputs))
 
     def count(self, text: str, role: Role) -> int:
         """Estimated tokens of the text for the role's model."""
@@ -454,7 +436,6 @@ def _question(
         wants_logprobs=prompt.answer.wants_logprobs,
         max_tokens=_limited(package, model),
         sampling=sampling or _configured_sampling(model),
-        estimated=request_tokens(prompt.system, text, model),
     )
 
 
@@ -469,19 +450,11 @@ def _gap_question(request: "FillRequest", model: ModelConfig) -> ModelQuestion:
         wants_logprobs=request.wants_logprobs,
         max_tokens=_limited(request.max_tokens, model),
         sampling=request.sampling,
-        estimated=request_tokens("", text, model),
     )
 
 
 def _limited(tokens: int, model: ModelConfig) -> int:
     return tokens if model.max_tokens is None else min(tokens, model.max_tokens)
-
-
-def _without_example(
-    question: ModelQuestion, prompt: Prompt[InputsT, AnswerT], inputs: InputsT
-) -> ModelQuestion:
-    text = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
-    return replace(question, text=text, estimated=request_tokens(prompt.system, text, question.model))
 
 
 def _configured_sampling(model: ModelConfig) -> Sampling:

@@ -61,7 +61,6 @@ class FillReply(Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
-    attempts: int
     mean_logprob: float | None = None
     """Mean natural-log probability of its tokens; None where it was not asked for, or the server does not tell."""
 

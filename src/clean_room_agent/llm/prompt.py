@@ -90,7 +90,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
     example: str
-    """An answer that parses. Its names and sentences hold `copied_examples.MARK`."""
+    """An answer that parses. Its names and sentences hold `answer_rules.MARK`."""
     narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None
@@ -213,18 +213,18 @@ def prompt_environment() -> "jinja2.Environment":
     )
     environment.filters["line"] = lambda name: quoted(str(name))
     environment.filters["listed"] = lambda name: listed(quoted(str(name)))
-    environment.filters["definition"] = _definition
-    environment.filters |= {source.value: _from(source) for source in PromptSource}
+    environment.filters["definition"] = _definition_filter
+    environment.filters |= {source.value: _source_filter(source) for source in PromptSource}
     return environment
 
 
-def _definition(name: object) -> SourcedText:
+def _definition_filter(name: object) -> SourcedText:
     """A definition listed as `name (path)`."""
     symbol, _, path = str(name).rpartition(" (")
     return sourced(quoted(str(name)), PromptSource.CANDIDATE, path=path.removesuffix(")"), symbol=symbol)
 
 
-def _from(source: PromptSource) -> Callable[..., SourcedText]:
+def _source_filter(source: PromptSource) -> Callable[..., SourcedText]:
     """The filter that marks a value as coming from this source."""
 
     def mark(value: object, *, path: str = "", symbol: str = "", number: int | None = None) -> SourcedText:

@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 from msgspec import Struct
@@ -75,7 +75,7 @@ class Timing(Struct, frozen=True, kw_only=True):
     """0 to 1."""
 
 
-class ModelQuestion(Struct, frozen=True, kw_only=True):
+class ModelQuestion(Struct, frozen=True, kw_only=True, dict=True):
     """What is asked, and of which model."""
 
     model: ModelConfig
@@ -85,14 +85,17 @@ class ModelQuestion(Struct, frozen=True, kw_only=True):
     wants_logprobs: bool
     max_tokens: int
     sampling: Sampling
-    estimated: int
-    """Tokens of the request, without the answer."""
     opening: str = ""
     """As `ChatRequest.opening`."""
     shown: str = ""
     """As `ChatRequest.shown`."""
     gap: Gap | None = None
     """As `ChatRequest.gap`."""
+
+    @cached_property
+    def estimated(self) -> int:
+        """Tokens of the request, without the answer."""
+        return self.model.estimator.request(self.system, self.text)
 
 
 class Exchanged(Struct, frozen=True, kw_only=True):
@@ -141,12 +144,12 @@ class RequestSender:
         """
         if self._transport.live:
             self._require_refusal(question.model, site)
-            question = self._proven(question, site.call_type)
-        done = self._settle(question, site)
+            question = self._within_count(question, site.call_type)
+        done = self._send_with_retries(question, site)
         refusal = done.raw.refusal
         if refusal is not None and _is_worth(refusal.left, question):
             # Some servers refuse when prompt and answer together do not fit, although the prompt alone does.
-            shorter = self._settle(replace(question, max_tokens=refusal.left), site)
+            shorter = self._send_with_retries(replace(question, max_tokens=refusal.left), site)
             done = replace(shorter, sent=done.sent + shorter.sent)
         if done.raw.error is not None:
             raise done.raw.error
@@ -154,7 +157,7 @@ class RequestSender:
 
     def repeat(self, question: ModelQuestion, site: CallSite, known: ModelCall) -> Exchanged:
         """Reuse what another run was answered; recorded here too, so that the record holds all that was used."""
-        raw, call_id, latency_ms = self._once(question, site, known)
+        raw, call_id, latency_ms = self._send_once(question, site, known)
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
     def bias_key(self, question: ModelQuestion, prompt: str) -> BiasKey | None:
@@ -189,11 +192,10 @@ class RequestSender:
             wants_logprobs=False,
             max_tokens=1,
             sampling=Sampling(),
-            estimated=request_tokens("", text, model),
         )
         there = replace(site, call_type=PROBE_NAME, item=model.tag)
         # If no server answers at all, say so at once; but a busy one is waited for.
-        done = self._settle(question, there, retries=0)
+        done = self._send_with_retries(question, there, retries=0)
         found = read_probe(done.raw, model, text)
         if found.proven:
             self._probed.add((model.tag, model.window))
@@ -208,7 +210,7 @@ class RequestSender:
             WindowExceeded: it is smaller than configured.
             ModelError: the server cannot be asked.
         """
-        served = self._patiently(lambda: self._transport.window(model.tag))
+        served = self._ask_when_free(lambda: self._transport.window(model.tag))
         if served is not None and served < model.window:
             raise small_window_error(served, model.tag, model.window)
         return served
@@ -237,7 +239,7 @@ class RequestSender:
         self._served_window(model)
         return True
 
-    def _proven(self, question: ModelQuestion, prompt: str) -> ModelQuestion:
+    def _within_count(self, question: ModelQuestion, prompt: str) -> ModelQuestion:
         """The question, its answer shorter where the server's count of the prompt leaves less for it; none that fits by far is counted.
 
         Raises:
@@ -259,6 +261,7 @@ class RequestSender:
         )
 
     def _require_refusal(self, model: ModelConfig, site: CallSite) -> None:
+        # Held while the probe runs: of several first calls at once, one probes, and the others wait for what it finds.
         with self._probe_lock:
             if (model.tag, model.window) in self._probed:
                 return
@@ -267,7 +270,7 @@ class RequestSender:
                 raise truncating_error(model)
             self._probed.add((model.tag, model.window))  # also where cutting is allowed
 
-    def _settle(
+    def _send_with_retries(
         self,
         question: ModelQuestion,
         site: CallSite,
@@ -277,21 +280,21 @@ class RequestSender:
         """The last try's outcome, error or not, after the waits that its error is worth; `retries` replaces the configured
         ones.
         """
-        wait = self._waits(self._config.retries if retries is None else retries)
+        wait = self._retry_waits(self._config.retries if retries is None else retries)
         sent = 0
         while True:
-            raw, call_id, latency_ms = self._once(question, site)
+            raw, call_id, latency_ms = self._send_once(question, site)
             sent += 1
             if raw.error is None or not wait(raw.error):
                 return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
 
-    def _patiently(self, ask: Callable[[], AskedT]) -> AskedT:
+    def _ask_when_free(self, ask: Callable[[], AskedT]) -> AskedT:
         """What `ask` finds out, as soon as the server is not too busy to say.
 
         Raises:
             ModelError: that of the last try.
         """
-        wait = self._waits(0)
+        wait = self._retry_waits(0)
         while True:
             try:
                 return ask()
@@ -299,7 +302,7 @@ class RequestSender:
                 if not wait(error):
                     raise
 
-    def _waits(self, retries: int) -> Callable[[ModelError], bool]:
+    def _retry_waits(self, retries: int) -> Callable[[ModelError], bool]:
         """Waits after an error, longer each time, and says whether to try again: so many times where nobody answers, and
         where the server is busy, for about as long as for an answer. How often depends on no clock, so that a replay tries
         as often.
@@ -322,7 +325,7 @@ class RequestSender:
 
         return wait
 
-    def _once(
+    def _send_once(
         self, question: ModelQuestion, site: CallSite, known: ModelCall | None = None
     ) -> tuple[RawAnswer, int, int]:
         number = next(self._numbers)
@@ -366,7 +369,7 @@ class RequestSender:
             timestamp=timestamp,
         )
         provider = question.model.provider if self._transport.live else self._transport.provider
-        call = _recorded(site, question, request, raw, cost, provider=provider)
+        call = _call_record(site, question, request, raw, cost, provider=provider)
         call_id = self._sink.record(call)
         self._watch(_finished(number, call_id, call))
         if isinstance(raw.error, CallInterrupted) and raw.replayed_from is None:
@@ -381,7 +384,7 @@ class RequestSender:
         return replace(site, attempt=attempt)
 
 
-def _recorded(
+def _call_record(
     site: CallSite,
     question: ModelQuestion,
     request: ChatRequest,
@@ -441,8 +444,3 @@ def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
 def _is_worth(left: int, question: ModelQuestion) -> bool:
     """Whether an answer of so many tokens is shorter than wanted, but still long enough to be useful."""
     return LEAST_SHARE * question.max_tokens <= left < question.max_tokens
-
-
-def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
-    """Estimated tokens of a whole request, without its answer."""
-    return model.estimator.request(system, prompt)

@@ -54,7 +54,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     grammar: str = ""
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
-    """How an answer begins that is closed, since it copies the prompt's example (see `copied_examples.CopyGuard`); "" for none."""
+    """How an answer begins that is closed, since it copies the prompt's example (see `answer_rules.CopyGuard`); "" for none."""
     shown: str = ""
     """What the prompt shows that the answer is not about; an answer that only repeats it is closed."""
     gap: Gap | None = None
@@ -109,7 +109,7 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Transport(Protocol):
-    """Answers requests."""
+    """Answers requests. What it knows of models is nothing, unless a subclass says otherwise."""
 
     @property
     def provider(self) -> str:
@@ -126,36 +126,21 @@ class Transport(Protocol):
             ReplayMismatch: a recording holds no such call.
         """
 
-    def window(self, tag: str) -> int | None:
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - subclasses need it
         """The window that the server gives the model, in tokens, whatever is asked for; None where it gives what is
         asked for, or does not tell.
 
         Raises:
             ModelError: the server does not have the model, or cannot be asked.
         """
+        return None
 
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002
         """The tokens of a request with these texts, framing included, as the server counts them; None where it cannot."""
+        return None
 
-    def digest(self, tag: str) -> str | None:
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002
         """The digest of the model's files; "" where the server does not have them; None where it does not tell now."""
-
-
-class NoServer:
-    """What a transport without a server knows of models: nothing."""
-
-    live = False
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no window."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: nothing can be counted."""
-        return None
-
-    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there are no files."""
         return None
 
 
@@ -215,9 +200,11 @@ class ModelServer(Transport, Protocol):
 
     def slots(self) -> int | None:
         """How many requests it answers at a time; None where it does not tell."""
+        return None
 
-    def loading(self, model: ModelConfig) -> ModelLoad | None:
+    def loading(self, model: ModelConfig) -> ModelLoad | None:  # noqa: ARG002
         """A request to load the model before a question needs it; None where the server does not load models on demand."""
+        return None
 
     def show(self, tag: str) -> ModelDetails:
         """One model.
@@ -226,14 +213,6 @@ class ModelServer(Transport, Protocol):
             ModelNotFound: the server does not have it.
             ModelError: the server cannot be asked.
         """
-
-
-class LoadedModel(Struct, frozen=True, kw_only=True):
-    """A model that a server holds in memory."""
-
-    tag: str
-    context_length: int | None
-    """The window it was loaded with, in tokens."""
 
 
 def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:

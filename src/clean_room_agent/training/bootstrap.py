@@ -16,11 +16,11 @@ from clean_room_agent.git.changes import stream_changes
 from clean_room_agent.git.log import walk
 from clean_room_agent.json_values import from_plain
 from clean_room_agent.training.commit_sources import Exclusions, Source
-from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
+from clean_room_agent.training.dataset import DatasetEntry, Message, RowOrigin, Split, TrainingRow
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
 from clean_room_agent.training.mining import MinedCommit, mine
 from clean_room_agent.training.pairs import Making
-from clean_room_agent.training.shards import Unit, cut_units, make_shard, read_shard, shard_path
+from clean_room_agent.training.shards import WorkUnit, cut_units, make_shard, read_shard, shard_path
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 class Mined(Struct, frozen=True, kw_only=True):
     """What was mined from histories."""
 
-    units: tuple[Unit, ...]
+    units: tuple[WorkUnit, ...]
     seen: int
     """Commits."""
     refused: Mapping[str, int]
@@ -46,7 +46,7 @@ class Mined(Struct, frozen=True, kw_only=True):
 class Assembled(Struct, frozen=True, kw_only=True):
     """The rows of a dataset, and what was left out of it."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[DatasetEntry, ...]
     commits: int
     """Commits that at least one row comes from."""
     left_out: Mapping[str, int]
@@ -66,7 +66,7 @@ def mine_sources(
     """The commits that may be tasks, at most the `newest` of each history, in units. Each history is streamed once, as
     far as git can read it.
     """
-    units: list[Unit] = []
+    units: list[WorkUnit] = []
     refused: Counter[str] = Counter()
     unread: list[tuple[str, str]] = []
     kept = 0
@@ -97,15 +97,28 @@ def mine_sources(
     )
 
 
-def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[Unit, ...]:
+def missing_units(folder: Path, units: Iterable[WorkUnit], making: Making) -> tuple[WorkUnit, ...]:
     """The units whose file does not exist yet."""
     return tuple(unit for unit in units if not shard_path(folder, unit, making).exists())
 
 
 def make_shards(
-    folder: Path, units: Sequence[Unit], making: Making, progress: Progress, *, jobs: int
+    folder: Path, units: Sequence[WorkUnit], making: Making, progress: Progress, *, jobs: int, engine: str
 ) -> None:
-    """Make the units' shards on this machine: in `jobs` processes, or in this one for 1."""
+    """Make the units' shards: on a Ray cluster, or on this machine in `jobs` processes (in this one for 1).
+
+    A unit writes its own file: a worker that dies leaves none, or a whole one. `folder` and the repositories must have
+    the same paths on all machines.
+    """
+    if engine == "ray":
+        from clean_room_agent.training.cluster import call_on_ray
+
+        def make(unit: WorkUnit) -> None:
+            make_shard(folder, unit, making)
+
+        for number, _ in enumerate(call_on_ray(make, units), 1):
+            progress(number, len(units))
+        return
     if jobs == 1 or len(units) < 2:
         for number, unit in enumerate(units, 1):
             make_shard(folder, unit, making)
@@ -129,7 +142,7 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
     them.
     """
     left_out: Counter[str] = Counter({f"commit: {reason}": count for reason, count in mined.refused.items()})
-    rows: list[Row] = []
+    rows: list[TrainingRow] = []
     changes: dict[Hashable, str] = {}
     for unit in mined.units:
         shard = read_shard(shard_path(folder, unit, making))
@@ -146,7 +159,7 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
     again = near_duplicates([changes[group] for group in known], known, threshold=SAME)
     repeated = {known[place] for place in again}
     left_out["pair of a commit much like another"] = sum(row.origin.group in repeated for row in rows)
-    kept: list[Row] = []
+    kept: list[TrainingRow] = []
     for stage in sorted({row.origin.stage for row in rows}):
         own = [row for row in rows if row.origin.stage == stage and row.origin.group not in repeated]
         # Pairs of other commits are compared by their own text; those of other splits by all their words, the prompt's
@@ -162,18 +175,18 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
             own = [row for place, row in enumerate(own) if place not in repeats]
         kept += own
     return Assembled(
-        entries=tuple(Entry(split=splits[row.origin.group], kind="sft", row=row) for row in kept),
+        entries=tuple(DatasetEntry(split=splits[row.origin.group], kind="sft", row=row) for row in kept),
         commits=len({row.origin.group for row in kept}),
         left_out={reason: count for reason, count in sorted(left_out.items()) if count},
         positive=Counter(row.origin.stage for row in kept if row.completion[-1].content not in NEGATIVE),
     )
 
 
-def _as_row(columns: Mapping[str, Any]) -> Row:
+def _as_row(columns: Mapping[str, Any]) -> TrainingRow:
     user = Message(role="user", content=columns["prompt"])
     system = Message(role="system", content=columns["system"])
-    return Row(
+    return TrainingRow(
         prompt=(system, user) if system.content else (user,),
         completion=(Message(role="assistant", content=columns["answer"]),),
-        origin=from_plain({**columns, "source": "synthetic"}, Origin),
+        origin=from_plain({**columns, "source": "synthetic"}, RowOrigin),
     )

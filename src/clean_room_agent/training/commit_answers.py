@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
-from clean_room_agent.llm.transport import ChatRequest, RawAnswer
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.retrieval.prompts import (
     CHANGE,
     KEEP,
@@ -87,7 +87,7 @@ def changed_symbols(file: GoldFile) -> tuple[str, ...]:
     return tuple(named)
 
 
-class GoldTransport:
+class GoldTransport(Transport):
     """Answers from the commit, in place of a model. `inputs` gives it the inputs of the prompt besides the text."""
 
     provider = "commit"
@@ -114,18 +114,6 @@ class GoldTransport:
             KeyError: no such prompt belongs to training pairs.
         """
         return RawAnswer(request_body="", text=self._answers[request.identity.prompt](request))
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: any window."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: it does not count."""
-        return None
-
-    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
-        """None: there is no model."""
-        return None
 
     def _analyse(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
         inputs: TaskAnalysisInputs = self.inputs

@@ -52,7 +52,7 @@ class Exclusions(Struct, frozen=True, kw_only=True):
 
     def has(self, *names: str) -> bool:
         """Whether the repository is on the list under one of these addresses or paths."""
-        return any(_short(name) in self.repositories for name in names)
+        return any(_owner_and_name(name) in self.repositories for name in names)
 
 
 def read_manifest(path: Path) -> tuple[Listed, ...]:
@@ -84,7 +84,7 @@ def read_exclusions(path: Path) -> Exclusions:
     lines = [line.partition("#")[0].strip() for line in read_given(path).splitlines()]
     commits = frozenset(line for line in lines if HASH.fullmatch(line))
     return Exclusions(
-        repositories=frozenset(_short(line) for line in lines if line and line not in commits),
+        repositories=frozenset(_owner_and_name(line) for line in lines if line and line not in commits),
         commits=commits,
     )
 
@@ -112,7 +112,7 @@ def open_sources(
         if exclusions.has(entry.source, entry.name):
             left_out.append(entry.name or entry.source)
             continue
-        source = _open(entry, clones, progress)
+        source = _open_source(entry, clones, progress)
         if exclusions.has(source.name):
             left_out.append(source.name)
             continue
@@ -125,9 +125,9 @@ def open_sources(
     return tuple(found.values()), tuple(left_out)
 
 
-def _open(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]) -> Source:
+def _open_source(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]) -> Source:
     if URL.match(entry.source):
-        name, git_dir = _without_password(entry.source), _cloned(entry.source, clones, progress)
+        name, git_dir = _without_password(entry.source), _clone_once(entry.source, clones, progress)
     else:
         path = Path(entry.source).absolute()
         git_dir = _git_dir(path)
@@ -141,11 +141,11 @@ def _open(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]
     return Source(name=entry.name or name, git_dir=git_dir, head=head)
 
 
-def _cloned(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:
+def _clone_once(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:
     from clean_room_agent.git.clones import clone
 
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
-    target = clones / f"{_short(url).replace('/', '+')}-{digest}.git"
+    target = clones / f"{_owner_and_name(url).replace('/', '+')}-{digest}.git"
     if not target.exists():
         clone(url, target, progress)
     return target
@@ -165,7 +165,7 @@ def _without_password(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else url
 
 
-def _short(address: str) -> str:
+def _owner_and_name(address: str) -> str:
     """`owner/name`, in lower case, of an address or a path."""
     plain = address.strip().rstrip("/").removesuffix(".git").replace("+", "/").replace(":", "/").lower()
     parts = [part for part in plain.split("/") if part not in {"", "repo", "."}]

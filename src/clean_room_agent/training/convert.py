@@ -139,7 +139,7 @@ def convert_adapter(adapter_gguf: Path, base_gguf: Path, prove: Proof = prove_co
         prove(base_gguf, folder, path)
 
     _write_whole(adapter_gguf, write)
-    if _unwritable(base, deltas):
+    if _unwritable_kinds(base, deltas):
         return
     rank = next(iter(deltas.values())).a.shape[0]
     for name, scale in (("control.gguf", 0.0), ("merged.gguf", alpha / rank)):
@@ -175,7 +175,7 @@ def read_deltas(folder: Path, base: Base) -> tuple[float, Mapping[str, Delta]]:
         )  # GGUF lists the innermost dimension first
         if parts["A"].shape[1] != wide or parts["B"].shape[0] != high:
             raise UsageError(f"{folder}: {name} has another shape in the base: is it another model?")
-        deltas[name] = Delta(a=parts["A"], b=_reordered(parts["B"], name, base))
+        deltas[name] = Delta(a=parts["A"], b=_in_base_order(parts["B"], name, base))
     if not deltas:
         raise UsageError(f"{folder}: the adapter changes nothing")
     return alpha, deltas
@@ -187,7 +187,7 @@ def interleaved(rows: Floats, heads: int) -> Floats:
     return rows.reshape(heads, 2, shape[0] // heads // 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
 
 
-def _reordered(rows: Floats, name: str, base: Base) -> Floats:
+def _in_base_order(rows: Floats, name: str, base: Base) -> Floats:
     if not PERMUTED[base.architecture] or not name.endswith(("attn_q.weight", "attn_k.weight")):
         return rows
     return interleaved(rows, base.heads if "attn_q" in name else base.kv_heads)
@@ -220,7 +220,7 @@ def _write_adapter(path: Path, base: Base, alpha: float, deltas: Mapping[str, De
     for name, delta in sorted(deltas.items()):
         writer.add_tensor(f"{name}.lora_a", delta.a)
         writer.add_tensor(f"{name}.lora_b", delta.b)
-    _finish(writer)
+    _write_file(writer)
 
 
 def _read_adapter(path: Path) -> tuple[float, Mapping[str, Delta]]:
@@ -245,7 +245,7 @@ def _write_merged(
     writer = GGUFWriter(path, base.architecture)
     for field in base.reader.fields.values():
         if not field.name.startswith("GGUF.") and field.name != "general.architecture":
-            writer.add_key_value(field.name, field.contents(), *_types(field))
+            writer.add_key_value(field.name, field.contents(), *_field_types(field))
     for tensor in base.reader.tensors:
         data, delta, kind = tensor.data, deltas.get(tensor.name), tensor.tensor_type
         if delta is not None:
@@ -253,23 +253,23 @@ def _write_merged(
             kind = GGMLQuantizationType.F32 if exact else kind
             data = quantize(weights.astype("float32"), kind)
         writer.add_tensor(tensor.name, data, raw_dtype=kind)
-    _finish(writer)
+    _write_file(writer)
 
 
-def _types(field: Any) -> Iterator[Any]:
+def _field_types(field: Any) -> Iterator[Any]:
     yield field.types[0]
     if len(field.types) > 1:
         yield field.types[-1]
 
 
-def _finish(writer: Any) -> None:
+def _write_file(writer: Any) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _unwritable(base: Base, deltas: Mapping[str, Delta]) -> tuple[str, ...]:
+def _unwritable_kinds(base: Base, deltas: Mapping[str, Delta]) -> tuple[str, ...]:
     """The quantisations of changed tensors that cannot be written."""
     import numpy as np
     from gguf.quants import quantize

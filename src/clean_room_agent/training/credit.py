@@ -35,7 +35,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.analysis import EndedPass, JudgedItem
-from clean_room_agent.training.gold import Gold, GoldFile
+from clean_room_agent.training.gold import AcceptedChange, AcceptedFile
 from clean_room_agent.training.logs import NOT_JUDGED, PLANNING, TaskLog
 
 Stage = Literal["retrieval", "scope", "precision", "budget", "planning", "format", "implement"]
@@ -164,7 +164,7 @@ def recalls_all(task: TaskLog) -> bool:
     return verdict.found == verdict.required
 
 
-def _check(task: TaskLog, gold: Gold) -> _Checked:
+def _check(task: TaskLog, gold: AcceptedChange) -> _Checked:
     files = [_held_for(file, task.items_of(file.path)) for file in gold.required]
     held: dict[Stage, bool | None] = {}
     for stage in OF_FILES:
@@ -179,7 +179,7 @@ def _check(task: TaskLog, gold: Gold) -> _Checked:
     return _Checked(task=task, held=held, found=found, required=len(files))
 
 
-def _held_for(file: GoldFile, items: tuple[JudgedItem, ...]) -> dict[Stage, bool]:
+def _held_for(file: AcceptedFile, items: tuple[JudgedItem, ...]) -> dict[Stage, bool]:
     """Whether each of the stages that choose context held for the file, up to the first that did not."""
     judged = [item for item in items if item.call_id is not None and item.stage not in NOT_JUDGED]
     included = [item for item in items if item.included]
@@ -215,7 +215,7 @@ def _is_failed_step(each: EndedPass) -> bool:
     return each.pass_type is PassType.IMPLEMENT and not each.success
 
 
-def _blame(task: TaskLog, gold: Gold, stage: Stage) -> tuple[str, list[int]]:
+def _blame(task: TaskLog, gold: AcceptedChange, stage: Stage) -> tuple[str, list[int]]:
     """The prompt that is to blame, and its calls."""
     if stage in {"format", "implement"}:
         failing = {each.pass_id for each in task.passes if not each.success}
@@ -235,7 +235,7 @@ def _blame(task: TaskLog, gold: Gold, stage: Stage) -> tuple[str, list[int]]:
     return "", []
 
 
-def _wrong(file: GoldFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
+def _wrong(file: AcceptedFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
     """The decisions that wrongly left out the file or its changed pieces."""
     if _held_for(file, items).get(stage) is not False:
         return []

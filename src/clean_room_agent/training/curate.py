@@ -21,9 +21,9 @@ from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import (
     Card,
-    Entry,
-    Format,
-    Row,
+    DatasetEntry,
+    TrainerFormat,
+    TrainingRow,
     Written,
     read_rows,
     require_free,
@@ -34,7 +34,6 @@ from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.plan import TrainingPlan
-from clean_room_agent.training.training_task import TrainingTask
 
 
 class Curated(Struct, frozen=True, kw_only=True):
@@ -49,13 +48,13 @@ class Curated(Struct, frozen=True, kw_only=True):
 
 
 def curate(
-    task: TrainingTask,
+    record: Record,
     logs: LogAnalysisAPI,
     prompt: Prompt[Any, Any],
     plan: TrainingPlan,
     plan_id: int,
     folder: Path,
-    trainer: Format,
+    trainer: TrainerFormat,
     redactor: Redactor,
     count: Callable[[str], int],
     progress: Callable[[int, int], None],
@@ -74,9 +73,8 @@ def curate(
     sieve = _Sieve(plan, redactor, count, left_out, words)
     good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth == "good"])
     if plan.criteria.synthetic_weight:
-        good = sieve.good_rows([*good, *_mined(task.record, plan, len(good))])
+        good = sieve.good_rows([*good, *_mined(record, plan, len(good))])
     if not good:
-        task.detail = f"no good example of {plan.target} is left"
         return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
     entries = sieve.entries(good, chosen)
     exclusions = dict(sorted(left_out.items()))
@@ -99,10 +97,9 @@ def curate(
         positive_count=written.count("sft"),
         negative_count=sum(not each.row.label for each in entries),
         format=written.trainer,
-        timestamp=task.record.now(),
+        timestamp=record.now(),
     )
-    dataset_id = task.record.write(TRAINING_DATASETS.insert, row)
-    task.success, task.detail = True, f"{written.count('sft')} rows in {written.folder}"
+    dataset_id = record.write(TRAINING_DATASETS.insert, row)
     return Curated(written=written, dataset_id=dataset_id, exclusions=exclusions)
 
 
@@ -124,12 +121,12 @@ class _Sieve:
         self._left_out = left_out
         self._words = words
 
-    def group(self, row: Row) -> tuple[str, str]:
+    def group(self, row: TrainingRow) -> tuple[str, str]:
         """Failed and solved runs of the same words share their questions, and so must share their split."""
         words = self._words.get(row.origin.task_id)
         return row.origin.group if words is None else (row.origin.repo, words)
 
-    def good_rows(self, rows: Sequence[Row]) -> list[Row]:
+    def good_rows(self, rows: Sequence[TrainingRow]) -> list[TrainingRow]:
         """Good rows that may be learned from, in order."""
         criteria = self._criteria
         left = self._fit(rows)
@@ -143,11 +140,11 @@ class _Sieve:
         left = self._without(left, capped)
         return self._without(left, balance(left, max_ratio=criteria.max_ratio))
 
-    def _without(self, rows: Sequence[Row], out: Mapping[int, str]) -> list[Row]:
+    def _without(self, rows: Sequence[TrainingRow], out: Mapping[int, str]) -> list[TrainingRow]:
         self._left_out.update(out.values())
         return [row for place, row in enumerate(rows) if place not in out]
 
-    def entries(self, good: Sequence[Row], chosen: Sequence[Example]) -> list[Entry]:
+    def entries(self, good: Sequence[TrainingRow], chosen: Sequence[Example]) -> list[DatasetEntry]:
         """The rows of all kinds with their splits: rows of one task are in the same split, without near-duplicates from
         other tasks.
         """
@@ -160,13 +157,15 @@ class _Sieve:
         kept = {self.group(row) for row in (*good, *bad)}
         pairs = [pair for pair in pairs if self.group(pair) in kept]
         splits = split_groups([*good, *bad, *pairs], self.group)
-        entries = [Entry(split=splits[self.group(row)], kind="sft", row=row) for row in good]
-        entries += [Entry(split=splits[self.group(pair)], kind="dpo", row=pair) for pair in pairs]
+        entries = [DatasetEntry(split=splits[self.group(row)], kind="sft", row=row) for row in good]
+        entries += [DatasetEntry(split=splits[self.group(pair)], kind="dpo", row=pair) for pair in pairs]
         if bad:
-            entries += [Entry(split=splits[self.group(row)], kind="kto", row=row) for row in (*good, *bad)]
+            entries += [
+                DatasetEntry(split=splits[self.group(row)], kind="kto", row=row) for row in (*good, *bad)
+            ]
         return entries
 
-    def _fit(self, rows: Iterable[Row]) -> list[Row]:
+    def _fit(self, rows: Iterable[TrainingRow]) -> list[TrainingRow]:
         left = []
         for row in rows:
             fault = fault_of(
@@ -201,7 +200,7 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
     return found
 
 
-def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[Row]:
+def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[TrainingRow]:
     """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
 
     Raises:

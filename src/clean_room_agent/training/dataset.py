@@ -9,6 +9,14 @@
 ```
 
 A supervised file holds good answers alone: trainers ignore labels there, and would learn the bad ones.
+
+What each trainer needs besides these files, in its own format or as a file that refers to them:
+
+- TRL reads the common files: `prompt` and `completion`; `prompt`, `chosen` and `rejected`; `prompt`, `completion`, `label`.
+- Axolotl reads them, too; `axolotl.yaml` says how.
+- LLaMA-Factory finds files in `dataset_info.json`; pairs and labelled rows have formats of their own.
+- Unsloth's recipes read `conversations`.
+- OpenAI's fine-tuning refuses any key that it does not know.
 """
 
 import hashlib
@@ -46,7 +54,7 @@ class Message(Struct, frozen=True, kw_only=True):
     content: str
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class RowOrigin(Struct, frozen=True, kw_only=True):
     """Where a row comes from. No field is ever None: a column with only nulls would have a different type from the same
     column in another file.
     """
@@ -74,14 +82,14 @@ class Origin(Struct, frozen=True, kw_only=True):
         return (self.repo, task_of(self.task_id) or self.commit)
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class TrainingRow(Struct, frozen=True, kw_only=True):
     """A prompt and an answer to it."""
 
     prompt: tuple[Message, ...]
     completion: tuple[Message, ...]
     rejected: tuple[Message, ...] = ()
     """A worse answer, where the row is a preference pair."""
-    origin: Origin
+    origin: RowOrigin
     label: bool = True
     """Whether the answer is a good example."""
 
@@ -97,12 +105,12 @@ class Row(Struct, frozen=True, kw_only=True):
         return hashlib.sha256(content.encode()).hexdigest()[:ID_DIGITS]
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class DatasetEntry(Struct, frozen=True, kw_only=True):
     """A row with its place in a dataset."""
 
     split: Split
     kind: Kind
-    row: Row
+    row: TrainingRow
 
     @property
     def path(self) -> str:
@@ -134,7 +142,7 @@ class Card(Struct, frozen=True, kw_only=True):
     """How many were left out, by reason."""
 
 
-class FileFacts(Struct, frozen=True, kw_only=True):
+class DatasetFile(Struct, frozen=True, kw_only=True):
     """One file of a dataset."""
 
     path: str
@@ -152,7 +160,7 @@ class Written(Struct, frozen=True, kw_only=True):
     folder: Path
     trainer: str
     """The format's name."""
-    files: tuple[FileFacts, ...]
+    files: tuple[DatasetFile, ...]
     """By path, without those of a trainer's own format."""
 
     def count(self, kind: Kind, stage: str = "") -> int:
@@ -160,13 +168,13 @@ class Written(Struct, frozen=True, kw_only=True):
         return sum(entry.rows for entry in self.files if entry.kind == kind and stage in {"", entry.stage})
 
 
-class Format(Struct, frozen=True):
+class TrainerFormat(Struct, frozen=True):
     """What one trainer needs besides the rows."""
 
     name: str
-    line: Callable[[Entry], Mapping[str, Any] | None] = lambda _entry: None
+    line: Callable[[DatasetEntry], Mapping[str, Any] | None] = lambda _entry: None
     """The entry as a line of the trainer's own files; None if it reads the common file, or no such rows."""
-    settings: Callable[[tuple[FileFacts, ...]], Mapping[str, str]] = lambda _files: {}
+    settings: Callable[[tuple[DatasetFile, ...]], Mapping[str, str]] = lambda _files: {}
     """The trainer's own files, by name."""
 
 
@@ -180,7 +188,9 @@ def require_free(folder: Path) -> None:
         raise UsageError(f"{folder} is not empty", hint="name another folder with -o, or remove it")
 
 
-def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: Format) -> Written:
+def write_dataset(
+    folder: Path, entries: Iterable[DatasetEntry], card: Card, trainer: TrainerFormat
+) -> Written:
     """Write the entries to the folder, in order, with README and card; a failure leaves nothing.
 
     Raises:
@@ -190,9 +200,13 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: F
     require_free(folder)
     known = tuple(entries)
     contents = _row_files(known, trainer)
-    files = _facts(known, contents)
-    about = _about(card, files, known, trainer)
-    texts = {**trainer.settings(files), "card.json": _pretty(about), "README.md": _readme(card, files, about)}
+    files = _list_files(known, contents)
+    about = _card_object(card, files, known, trainer)
+    texts = {
+        **trainer.settings(files),
+        "card.json": _pretty_json(about),
+        "README.md": _readme(card, files, about),
+    }
     contents |= {name: text.encode() for name, text in texts.items()}
     place = folder.absolute()
     building = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
@@ -214,7 +228,7 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: F
     return Written(folder=place, trainer=trainer.name, files=files)
 
 
-def read_rows(folder: Path, stage: str, *splits: Split) -> Iterator[Row]:
+def read_rows(folder: Path, stage: str, *splits: Split) -> Iterator[TrainingRow]:
     """The supervised rows of one prompt, split by split; all splits if none is named, none of one without a file.
 
     Raises:
@@ -228,12 +242,12 @@ def read_rows(folder: Path, stage: str, *splits: Split) -> Iterator[Row]:
             with open_named(path) as file:
                 for line in file:
                     value = msgspec.json.decode(line)
-                    yield from_plain({**value, "origin": value}, Row)
+                    yield from_plain({**value, "origin": value}, TrainingRow)
         except (OSError, ValueError, TypeError) as exc:
             raise UsageError(f"{path} cannot be read as a dataset: {exc}") from exc
 
 
-def _row_files(entries: Iterable[Entry], trainer: Format) -> dict[str, bytes]:
+def _row_files(entries: Iterable[DatasetEntry], trainer: TrainerFormat) -> dict[str, bytes]:
     """The contents of the files of rows, by path; a trainer's own are in a folder of its name."""
     lines: defaultdict[str, list[bytes]] = defaultdict(list)
     for entry in entries:
@@ -249,12 +263,12 @@ def _row_files(entries: Iterable[Entry], trainer: Format) -> dict[str, bytes]:
     return {path: b"\n".join(own) + b"\n" for path, own in sorted(lines.items())}
 
 
-def _facts(entries: Iterable[Entry], contents: Mapping[str, bytes]) -> tuple[FileFacts, ...]:
-    rows: defaultdict[str, list[Entry]] = defaultdict(list)
+def _list_files(entries: Iterable[DatasetEntry], contents: Mapping[str, bytes]) -> tuple[DatasetFile, ...]:
+    rows: defaultdict[str, list[DatasetEntry]] = defaultdict(list)
     for entry in entries:
         rows[entry.path].append(entry)
     return tuple(
-        FileFacts(
+        DatasetFile(
             path=path,
             stage=own[0].row.origin.stage,
             split=own[0].split,
@@ -266,8 +280,8 @@ def _facts(entries: Iterable[Entry], contents: Mapping[str, bytes]) -> tuple[Fil
     )
 
 
-def _about(
-    card: Card, files: tuple[FileFacts, ...], entries: Iterable[Entry], trainer: Format
+def _card_object(
+    card: Card, files: tuple[DatasetFile, ...], entries: Iterable[DatasetEntry], trainer: TrainerFormat
 ) -> dict[str, Any]:
     origins = [entry.row.origin for entry in entries]
     tallies: dict[str, Counter[str]] = {
@@ -284,7 +298,7 @@ def _about(
     }
 
 
-def _readme(card: Card, files: tuple[FileFacts, ...], about: Mapping[str, Any]) -> str:
+def _readme(card: Card, files: tuple[DatasetFile, ...], about: Mapping[str, Any]) -> str:
     """The card for people; its head tells `datasets` the parts."""
     head = "\n".join(["---", "configs:", *_configs(files), "---"])
     return f"""\
@@ -298,11 +312,11 @@ given when the agent asks: `chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` 
 `criteria` says which rows were taken, `exclusions` how many were left out and why, `split_rule` how they were divided:
 
 ```json
-{_pretty(about)}```
+{_pretty_json(about)}```
 """
 
 
-def _configs(files: tuple[FileFacts, ...]) -> Iterator[str]:
+def _configs(files: tuple[DatasetFile, ...]) -> Iterator[str]:
     """The YAML that names each part; strings are written as JSON, which YAML reads the same way."""
     parts = {(each.stage, each.kind) for each in files}
     for stage, kind in sorted(parts, key=lambda part: (part[1] != "sft", part)):
@@ -315,5 +329,99 @@ def _configs(files: tuple[FileFacts, ...]) -> Iterator[str]:
                 yield f"    path: {json.dumps(of_part[split].path)}"
 
 
-def _pretty(value: object) -> str:
+def _pretty_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+Line = Mapping[str, Any] | None
+TAGS = {
+    "role_tag": "role",
+    "content_tag": "content",
+    "user_tag": "user",
+    "assistant_tag": "assistant",
+    "system_tag": "system",
+}
+
+
+def _axolotl_settings(files: tuple[DatasetFile, ...]) -> Mapping[str, str]:
+    """One file per kind, since `rl` applies to a whole configuration; `path` is relative to where Axolotl is started."""
+    texts = {}
+    for kind, name in (("sft", "axolotl.yaml"), ("dpo", "axolotl_dpo.yaml")):
+        lines = [] if kind == "sft" else ["rl: dpo"]
+        for head, split in (("datasets", "train"), ("test_datasets", "validation")):
+            chosen = [each for each in files if (each.kind, each.split) == (kind, split)]
+            lines += [f"{head}:"] if chosen else []
+            for each in chosen:
+                lines += [f"- path: {json.dumps(each.path)}", "  ds_type: json", "  split: train"]
+                lines += _AXOLOTL[kind]
+        if any(each.kind == kind for each in files):
+            texts[name] = "\n".join(lines) + "\n"
+    return texts
+
+
+_AXOLOTL: Mapping[str, list[str]] = {
+    "sft": [
+        "  type: chat_template",
+        "  field_messages: messages",
+        "  roles_to_train: [assistant]",
+        "  train_on_eos: turn",
+    ],
+    "dpo": [
+        "  type: chat_template.default",
+        "  field_messages: prompt",
+        "  field_chosen: chosen",
+        "  field_rejected: rejected",
+    ],
+}
+
+
+def _llama_factory_line(entry: DatasetEntry) -> Line:
+    row = entry.row
+    if entry.kind == "dpo":
+        return {"messages": row.prompt, "chosen": row.completion[-1], "rejected": row.rejected[-1]}
+    return {"messages": row.messages, "label": row.label} if entry.kind == "kto" else None
+
+
+def _llama_factory_settings(files: tuple[DatasetFile, ...]) -> Mapping[str, str]:
+    known = {}
+    for each in files:
+        own: dict[str, Any] = {"file_name": each.path, "columns": {"messages": "messages"}}
+        if each.kind != "sft":
+            own["file_name"] = f"llama-factory/{each.path}"
+        if each.kind == "dpo":
+            own |= {
+                "ranking": True,
+                "columns": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
+            }
+        if each.kind == "kto":
+            own["columns"] = {"messages": "messages", "kto_tag": "label"}
+        name = "_".join(
+            part for part in (each.stage, "" if each.kind == "sft" else each.kind, each.split) if part
+        )
+        known[name] = {"formatting": "sharegpt", **own, "tags": TAGS}
+    return {"dataset_info.json": json.dumps(known, indent=2) + "\n"}
+
+
+def _unsloth_line(entry: DatasetEntry) -> Line:
+    return {"conversations": entry.row.messages} if entry.kind == "sft" else None
+
+
+def _openai_line(entry: DatasetEntry) -> Line:
+    row = entry.row
+    if entry.kind == "dpo":
+        pair = {"preferred_output": row.completion, "non_preferred_output": row.rejected}
+        return {"input": {"messages": row.prompt}, **pair}
+    return {"messages": row.messages} if entry.kind == "sft" else None
+
+
+FORMATS: Mapping[str, TrainerFormat] = {
+    each.name: each
+    for each in (
+        TrainerFormat("trl"),
+        TrainerFormat("axolotl", settings=_axolotl_settings),
+        TrainerFormat("llama-factory", _llama_factory_line, _llama_factory_settings),
+        TrainerFormat("unsloth", _unsloth_line),
+        TrainerFormat("openai", _openai_line),
+    )
+}
+"""By the value of `--format`. A new format is one line here."""

@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.training.dataset import Row, Split
+from clean_room_agent.training.dataset import Split, TrainingRow
 
-Group = Callable[[Row], Hashable]
+Group = Callable[[TrainingRow], Hashable]
 TEST_SHARE = 0.1
 VALIDATION_SHARE = 0.1
 SPLIT_RULE = (
@@ -26,12 +26,12 @@ CANDIDATE_SLACK = 0.3
 """MinHash searches this much below the threshold, so that hardly any pair at the threshold escapes it."""
 
 
-def own_group(row: Row) -> Hashable:
+def own_group(row: TrainingRow) -> Hashable:
     """The task or commit that the row comes from."""
     return row.origin.group
 
 
-def fault_of(row: Row, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor) -> str:
+def fault_of(row: TrainingRow, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor) -> str:
     """Why the row must be left out; "" if it can stay."""
     text = "\n".join(message.content for message in row.messages)
     if not all(message.content.strip() for message in row.messages):
@@ -45,7 +45,7 @@ def fault_of(row: Row, *, max_tokens: int, count: Callable[[str], int], redactor
     return "holds a secret" if redactor.redact(text) != text else ""
 
 
-def alike(rows: Sequence[Row], *, threshold: float, group: Group = own_group) -> dict[int, str]:
+def alike(rows: Sequence[TrainingRow], *, threshold: float, group: Group = own_group) -> dict[int, str]:
     """The positions of rows that duplicate an earlier one, with the reason: the same content, or nearly the same in
     another group. The extra `data` must be installed.
     """
@@ -89,7 +89,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def cap(
-    rows: Sequence[Row], *, per_group: int, per_repository: int, group: Group = own_group
+    rows: Sequence[TrainingRow], *, per_group: int, per_repository: int, group: Group = own_group
 ) -> dict[int, str]:
     """The positions of rows beyond the limits, with the reason. Which ones stay depends on their ids, and so is random."""
     found: dict[int, str] = {}
@@ -107,7 +107,7 @@ def cap(
     return found
 
 
-def balance(rows: Sequence[Row], *, max_ratio: float) -> dict[int, str]:
+def balance(rows: Sequence[TrainingRow], *, max_ratio: float) -> dict[int, str]:
     """The positions of rows whose one-word answer is too frequent compared with the rarest one, with the reason."""
     by_answer: dict[str, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
@@ -124,7 +124,7 @@ def balance(rows: Sequence[Row], *, max_ratio: float) -> dict[int, str]:
     return found
 
 
-def split_groups(rows: Sequence[Row], group: Group = own_group) -> dict[Hashable, Split]:
+def split_groups(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[Hashable, Split]:
     """The split of each group: see `SPLIT_RULE`. A repository with fewer than ten groups has at least one test group from
     three groups on.
     """

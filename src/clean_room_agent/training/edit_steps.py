@@ -21,7 +21,7 @@ from clean_room_agent.file_contents import NotTextError, TextFile, decode
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import has_commit, list_tree, read_object
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.dataset import TrainingRow
 
 APPLIES, PARSES, PASSES = 1, 2, 3
 """Steps that an answer has reached; 0 is none."""
@@ -75,7 +75,7 @@ class EditSteps:
         """`clones` are searched in order, and then the repository that a row's `repo` names, if that is a path."""
         self._clones = tuple(clones)
 
-    def scorer(self, row: Row, wanted: tuple[PatchEdit, ...]) -> EditScorer | str:
+    def scorer(self, row: TrainingRow, wanted: tuple[PatchEdit, ...]) -> EditScorer | str:
         """What scores answers to the row, or why none can be scored. This runs the tests with the right answer."""
         clone, commit = self._clone(row), row.origin.commit
         if clone is None:
@@ -110,7 +110,7 @@ class EditSteps:
 
         return EditScorer(limit=limit and f"tests not run: {limit}", score=score)
 
-    def _clone(self, row: Row) -> Clone | None:
+    def _clone(self, row: TrainingRow) -> Clone | None:
         commit = row.origin.commit
         if not commit:
             return None

@@ -2,27 +2,48 @@
 to the task, 0 to 1. A verdict is scored by the gate, from its probability.
 
 Scores never use the loss, or how many answers are readable: in a trial both improved while no answer named the right file.
+
+The gate decides on the scores; its finding is stored, since a deployment relies on it.
 """
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.errors import ArtifactError
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import (
+    ADAPTER_EVALUATIONS,
+    AdapterRow,
+    EvaluationRow,
+    list_adapters,
+    list_evaluations,
+)
+from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.dataset import TrainingRow, read_rows
 from clean_room_agent.training.edit_steps import EditSteps
-from clean_room_agent.training.gate import Pair, Scored
+from clean_room_agent.training.gate import (
+    AnswerPair,
+    GateFinding,
+    Scored,
+    at_own_thresholds,
+    before_spending,
+    judge_candidate,
+)
+from clean_room_agent.training.statistics import LEVEL, holm
 
 FINGERPRINTS = 5
 """Answers by which the deployed model is recognised as the evaluated one."""
@@ -35,16 +56,16 @@ NAMED: Mapping[str, Callable[[Any], set[str]]] = {
 """What an answer names; it is worth the share of the right one's names. By prompt."""
 
 
-class Recorded(Struct, frozen=True, kw_only=True):
+class RecordedText(Struct, frozen=True, kw_only=True):
     """Inputs of a prompt whose text is known."""
 
     text: str
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class HeldoutQuestion(Struct, frozen=True, kw_only=True):
     """One held-out question with its right answer."""
 
-    row: Row
+    row: TrainingRow
     truth: bool | None = None
     """Of a verdict: whether its first word is right."""
     score: Callable[[Any], float] = lambda _answer: 0.0
@@ -62,21 +83,54 @@ class Arm(Struct, frozen=True, kw_only=True):
 class Heldout(Struct, frozen=True, kw_only=True):
     """The questions of a split that can be scored, and how many cannot, by reason."""
 
-    questions: tuple[Question, ...]
-    left_out: Counter[str]
-    limited: Counter[str]
+    questions: tuple[HeldoutQuestion, ...]
+    left_out: Mapping[str, int]
+    limited: Mapping[str, int]
     """How many questions have answers of which some aspect cannot be scored here, by that aspect."""
 
 
 class Compared(Struct, frozen=True, kw_only=True):
     """Both arms' answers, paired, and the candidate's first readable answers, word for word."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[AnswerPair, ...]
     fingerprints: dict[str, str]
     """Row id -> answer."""
 
 
-def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps | None = None) -> Heldout:
+class Material(Struct, frozen=True, kw_only=True):
+    """The held-out questions of a dataset for one prompt."""
+
+    test: Heldout
+    validation: tuple[HeldoutQuestion, ...]
+    """Used to set the thresholds of verdicts; empty for other prompts."""
+    test_hash: str
+    """SHA-256 of the test file; candidates that share it are compared with each other."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A prompt with its held-out questions and the two models that answer them."""
+
+    prompt: Prompt[Any, Any]
+    material: Material
+    base: Arm
+    candidate: Arm
+
+
+class Evaluated(Struct, frozen=True, kw_only=True):
+    """A stored evaluation."""
+
+    id: int
+    finding: GateFinding
+    material: Material
+    spread: Mapping[str, float]
+    """The gain of each adapter that was trained on the same dataset and evaluated on the same test, including this one,
+    by tag. They differ in the seed, or in how they were trained.
+    """
+
+
+def questions_of(
+    prompt: Prompt[Any, Any], rows: Iterable[TrainingRow], edits: EditSteps | None = None
+) -> Heldout:
     """The rows that can be asked again as they were and whose right answer can be read. `edits` scores edits.
 
     Raises:
@@ -89,7 +143,7 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
             f"answers to {prompt.name} cannot be scored",
             hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value}))}",
         )
-    kept: list[Question] = []
+    kept: list[HeldoutQuestion] = []
     left_out: Counter[str] = Counter()
     limited: Counter[str] = Counter()
     for row in rows:
@@ -99,11 +153,11 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
         elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1
         elif words is not None:
-            kept.append(Question(row=row, truth=wanted.word == words[0]))
+            kept.append(HeldoutQuestion(row=row, truth=wanted.word == words[0]))
         elif named is not None:
             due = named(wanted)
             if due:
-                kept.append(Question(row=row, score=_recall(due, named)))
+                kept.append(HeldoutQuestion(row=row, score=_recall(due, named)))
             else:
                 left_out["its right answer names nothing"] += 1
         else:
@@ -111,9 +165,11 @@ def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], edits: EditSteps
             if isinstance(scorer, str):
                 left_out[scorer] += 1
                 continue
-            kept.append(Question(row=row, score=scorer.score))
+            kept.append(HeldoutQuestion(row=row, score=scorer.score))
             limited.update([scorer.limit] if scorer.limit else [])
-    return Heldout(questions=tuple(kept), left_out=left_out, limited=limited)
+    return Heldout(
+        questions=tuple(kept), left_out=dict(sorted(left_out.items())), limited=dict(sorted(limited.items()))
+    )
 
 
 def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:
@@ -122,7 +178,7 @@ def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], 
 
 def compare(
     prompt: Prompt[Any, Any],
-    questions: Sequence[Question],
+    questions: Sequence[HeldoutQuestion],
     base: Arm,
     candidate: Arm,
     *,
@@ -144,7 +200,7 @@ def compare(
             answered[-1].append(_ask(prompt, question, arm, pass_id))
             progress(next(steps), 2 * len(questions))
     pairs = tuple(
-        Pair(
+        AnswerPair(
             key=question.row.id,
             task="/".join(question.row.origin.group),
             base=first,
@@ -162,21 +218,27 @@ def compare(
     return Compared(pairs=pairs, fingerprints=dict(said[:FINGERPRINTS]))
 
 
-def differing(
+def require_same_answers(
     prompt: Prompt[Any, Any],
-    questions: Sequence[Question],
+    questions: Sequence[HeldoutQuestion],
     arm: Arm,
     fingerprints: Mapping[str, str],
     *,
     pass_id: str,
-) -> tuple[str, ...]:
-    """The rows to which the model's answers differ from those of its evaluation."""
-    return tuple(
-        question.row.id
-        for question in questions
-        if question.row.id in fingerprints
-        and _ask(prompt, question, arm, pass_id)[1] != fingerprints[question.row.id]
-    )
+) -> None:
+    """Check that the model answers as it did when it was evaluated; `fingerprints` are those of the evaluation.
+
+    Raises:
+        UsageError: it answers differently.
+    """
+    known = [question for question in questions if question.row.id in fingerprints]
+    changed = [each for each in known if _ask(prompt, each, arm, pass_id)[1] != fingerprints[each.row.id]]
+    if changed:
+        raise UsageError(
+            f"{arm.tag} does not answer as it did when it was evaluated: {len(changed)} of {len(fingerprints)} answers "
+            "differ",
+            hint="is it the same model on the same server? evaluate it again on newer tasks, or deploy with --force",
+        )
 
 
 def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
@@ -184,18 +246,18 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
     return prompt.answer.words if isinstance(prompt.answer, OneWord) else None
 
 
-def _belongs_to(prompt: Prompt[Any, Any], row: Row) -> bool:
+def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
     """Whether the row asks this prompt. Rows of earlier versions begin with the title."""
     text = row.prompt[-1].content
     asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
     return asks and text == text.strip()
 
 
-def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -> tuple[Scored, str]:
+def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
-    again: Prompt[Recorded, Any] = replace(
+    again: Prompt[RecordedText, Any] = replace(
         prompt, system=system, template="{{ text }}", narrow=None, grammar=None, editable=None
     )
     longest = prompt.max_answer_tokens
@@ -205,7 +267,7 @@ def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -
         longest = usual_answer_tokens(arm.models.window(prompt))
     reply = arm.models.ask(
         again,
-        Recorded(text=row.prompt[-1].content),
+        RecordedText(text=row.prompt[-1].content),
         pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
         item=row.id,
         sampling=Sampling(),
@@ -221,7 +283,7 @@ def _ask(prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str) -
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
 
 
-def _groups(question: Question) -> dict[str, str]:
+def _groups(question: HeldoutQuestion) -> dict[str, str]:
     origin = question.row.origin
     size = len(question.row.completion[-1].content)
     about = f"up to {1 << max(size - 1, 1).bit_length()} characters"
@@ -230,3 +292,138 @@ def _groups(question: Question) -> dict[str, str]:
         "source": origin.source,
         "answer": about if question.truth is None else json.dumps(question.truth),
     }
+
+
+def material_of(folder: Path, prompt: Prompt[Any, Any], edits: EditSteps | None = None) -> Material:
+    """The held-out questions for an adapter; `edits` scores edits.
+
+    Raises:
+        UsageError: there is no test split.
+        ArtifactError: the split is not newer than the training data, or cannot be scored.
+    """
+    path = folder / prompt.name / "test.jsonl"
+    if not path.exists():
+        raise UsageError(
+            f"{folder} holds no {prompt.name}/test.jsonl", hint="name the dataset's folder with --dataset"
+        )
+    test = questions_of(prompt, read_rows(folder, prompt.name, "test"), edits)
+    if not test.questions:
+        why = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in test.left_out.items())
+        raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
+    newest = max((row.origin.timestamp for row in read_rows(folder, prompt.name, "train")), default="")
+    oldest = min(each.row.origin.timestamp for each in test.questions)
+    if oldest < newest:
+        raise ArtifactError(
+            f"{path} is older than the training data: {oldest} is before {newest}",
+            hint="`cra curate-data` splits by time",
+        )
+    validation: tuple[HeldoutQuestion, ...] = ()
+    if words_of(prompt) is not None:
+        validation = questions_of(prompt, read_rows(folder, prompt.name, "validation")).questions
+    return Material(test=test, validation=validation, test_hash=hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def evaluate_adapter(
+    record: Record,
+    adapter: AdapterRow,
+    asked: Asked,
+    *,
+    others: Sequence[Asked] = (),
+    task_id: str,
+    progress: Callable[[int, int], None],
+    say: Callable[[str], None],
+) -> Evaluated:
+    """The finding of the gate, which is recorded with everything that it is based on. `others` are further prompts that
+    the adapter serves, none of which may become worse.
+
+    Raises:
+        UsageError: this adapter was evaluated on this test split before, which is allowed only once.
+        ArtifactError: a split lacks one of a verdict's two answers.
+        ModelError: the server.
+    """
+    material = asked.material
+    for known in record.write(list_evaluations, adapter.id):
+        if json.loads(known.metrics).get("test_hash") == material.test_hash:
+            raise UsageError(
+                f"{adapter.model_tag} was evaluated on this test split (evaluation {known.id}), which is allowed only once",
+                hint="deploy what passed, or evaluate on newer tasks: `cra curate-data` makes another split",
+            )
+    say(before_spending(len(material.test.questions)))
+
+    def answers(
+        each: Asked, questions: Sequence[HeldoutQuestion]
+    ) -> tuple[tuple[AnswerPair, ...], Mapping[str, str]]:
+        found = compare(each.prompt, questions, each.base, each.candidate, pass_id=task_id, progress=progress)
+        return found.pairs, found.fingerprints
+
+    def scored(each: Asked) -> Sequence[AnswerPair]:
+        validation, test = (
+            answers(each, part)[0] for part in (each.material.validation, each.material.test.questions)
+        )
+        return test if test[0].truth is None else at_own_thresholds(test, validation)[0]
+
+    validation, _ = answers(asked, material.validation)
+    pairs, fingerprints = answers(asked, material.test.questions)
+    try:
+        finding = judge_candidate(
+            pairs,
+            validation=validation,
+            others={each.prompt.name: scored(each) for each in others},
+            rivals=rivals_of(record, adapter, material.test_hash),
+        )
+    except ValueError as exc:
+        raise ArtifactError(f"the adapter cannot be judged: {exc}") from exc
+    metrics = {
+        "finding": finding.as_object(),
+        "test_hash": material.test_hash,
+        "fingerprints": fingerprints,
+        "candidate_tag": asked.candidate.tag,
+        "left_out": dict(material.test.left_out),
+        "limited": dict(material.test.limited),
+    }
+    row = EvaluationRow(
+        task_id=task_id,
+        adapter_id=adapter.id,
+        base_tag=asked.base.tag,
+        example_count=finding.figures.examples,
+        metrics=json.dumps(metrics),
+        passed=finding.passed,
+        timestamp=record.now(),
+    )
+    number = record.write(ADAPTER_EVALUATIONS.insert, row)
+    spread = {
+        other.model_tag: float(each["gain"][0])
+        for other, each in _findings(record, material.test_hash)
+        if other.dataset_id == adapter.dataset_id
+    }
+    return Evaluated(id=number, finding=finding, material=material, spread=spread)
+
+
+def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> list[float]:
+    """The p-values of other candidates for the prompt on the same test split."""
+    newest = {
+        other.id: float(finding["p"])
+        for other, finding in _findings(record, test_hash)
+        if other.stage_name == adapter.stage_name and other.id != adapter.id
+    }
+    return list(newest.values())
+
+
+def _findings(record: Record, test_hash: str) -> Iterator[tuple[AdapterRow, dict[str, Any]]]:
+    """What the gate found of each adapter on this test split."""
+    for adapter in record.write(list_adapters):
+        for row in record.write(list_evaluations, adapter.id):
+            metrics = json.loads(row.metrics)
+            if metrics.get("test_hash") == test_hash:
+                yield adapter, metrics["finding"]
+
+
+def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | None:
+    """The newest evaluation that the adapter passed, and still passes when later candidates are taken into account."""
+    for row in reversed(record.write(list_evaluations, adapter.id)):
+        if row.passed:
+            metrics = json.loads(row.metrics)
+            own = float(metrics["finding"]["p"])
+            if holm([own, *rivals_of(record, adapter, metrics["test_hash"])])[0] < LEVEL:
+                return row
+    return None

@@ -20,8 +20,8 @@ from clean_room_agent.llm.answers import Choice, visible
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import load_logprobs
 from clean_room_agent.training.credit import Charge, recalls_all, waterfall_of
-from clean_room_agent.training.dataset import Message, Origin, Row
-from clean_room_agent.training.gold import Gold
+from clean_room_agent.training.dataset import Message, RowOrigin, TrainingRow
+from clean_room_agent.training.gold import AcceptedChange
 from clean_room_agent.training.logs import (
     NOT_JUDGED,
     PLANNING,
@@ -57,26 +57,28 @@ class Example(Struct, frozen=True, kw_only=True):
         """The try whose answer counts."""
         return self.tries[-1]
 
-    def row(self, *, label: bool) -> Row:
+    def row(self, *, label: bool) -> TrainingRow:
         """The first question with the last answer."""
-        return Row(prompt=self._prompt(), completion=_said(self.answer), origin=self._origin(), label=label)
+        return TrainingRow(
+            prompt=self._prompt(), completion=_as_message(self.answer), origin=self._origin(), label=label
+        )
 
-    def pair(self) -> Row | None:
+    def pair(self) -> TrainingRow | None:
         """The repaired answer, preferred to the unreadable one; None if nothing was repaired."""
         first = visible(self.tries[0].call.answer.response)
         repaired = self.last.read is not None and self.last.read.reading is AnswerReading.REPAIRED
         if not repaired or first in {"", self.answer}:
             return None
-        return replace(self.row(label=True), rejected=_said(first))
+        return replace(self.row(label=True), rejected=_as_message(first))
 
     def _prompt(self) -> tuple[Message, ...]:
         asked = self.tries[0].call.request
         user = Message(role="user", content=asked.prompt)
         return (Message(role="system", content=asked.system_prompt), user) if asked.system_prompt else (user,)
 
-    def _origin(self) -> Origin:
+    def _origin(self) -> RowOrigin:
         row, run = self.last.call, self.task.run
-        return Origin(
+        return RowOrigin(
             stage=row.site.call_type,
             source="logged",
             repo=run.repo_path,
@@ -116,7 +118,7 @@ def examples_of(
         yield Example(
             key=f"call {last.call.id}",
             tries=tries,
-            answer=_in_form(prompt, last),
+            answer=_in_prompt_form(prompt, last),
             worth=worth,
             reason=reason,
             task=task,
@@ -157,7 +159,9 @@ def _worth(
     return _agreement(task, task.gold, last, judged)
 
 
-def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedItem]) -> tuple[Worth, str]:
+def _agreement(
+    task: TaskLog, gold: AcceptedChange, last: ReadCall, judged: list[JudgedItem]
+) -> tuple[Worth, str]:
     name = last.call.site.call_type
     if name in PLANNING.values():
         return _plan_agreement(task, gold, last)
@@ -175,7 +179,7 @@ def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedIte
     return ("out", "let in more than was changed") if (False, True) in pairs else ("good", AGREES)
 
 
-def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, str]:
+def _plan_agreement(task: TaskLog, gold: AcceptedChange, last: ReadCall) -> tuple[Worth, str]:
     made = next((each for each in task.passes if each.pass_id == last.call.site.pass_id), None)
     if made is None or not made.plan or not made.success:
         return "out", "no plan was made of it"
@@ -190,7 +194,7 @@ def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, s
     return ("out", "names more than was changed") if named - paths else ("good", AGREES)
 
 
-def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
+def _in_prompt_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     """The answer in the prompt's format: a verdict that was read from probabilities or from an object becomes its word."""
     if last.is_readable:
         value = prompt.parse(last.call.answer.response, load_logprobs(last.call.answer.logprobs))
@@ -199,5 +203,5 @@ def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     return visible(last.call.answer.response)
 
 
-def _said(text: str) -> tuple[Message, ...]:
+def _as_message(text: str) -> tuple[Message, ...]:
     return (Message(role="assistant", content=text),)

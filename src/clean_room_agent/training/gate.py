@@ -64,7 +64,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     latency_ms: float = 0.0
 
 
-class Pair(Struct, frozen=True, kw_only=True):
+class AnswerPair(Struct, frozen=True, kw_only=True):
     """One held-out question with both answers."""
 
     key: str
@@ -126,7 +126,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     """The smallest gain that so many examples show in 80 % of the cases."""
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class GateFinding(Struct, frozen=True, kw_only=True):
     """The gate's decision, with everything that it is based on."""
 
     status: Status
@@ -149,13 +149,13 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def judge_candidate(
-    pairs: Sequence[Pair],
+    pairs: Sequence[AnswerPair],
     *,
-    validation: Sequence[Pair] = (),
-    others: Mapping[str, Sequence[Pair]] | None = None,
+    validation: Sequence[AnswerPair] = (),
+    others: Mapping[str, Sequence[AnswerPair]] | None = None,
     rivals: Sequence[float] = (),
     resamples: int = RESAMPLES,
-) -> Finding:
+) -> GateFinding:
     """The finding for one candidate.
 
     Args:
@@ -196,7 +196,7 @@ def judge_candidate(
         _latency(pairs),
         *(_not_worse(name, each) for name, each in sorted((others or {}).items())),
     )
-    return Finding(
+    return GateFinding(
         status=_status(checks, flips),
         checks=checks,
         figures=Figures(
@@ -237,7 +237,9 @@ def _status(checks: Sequence[Check], flips: Sequence[Flip]) -> Status:
     return "passed" if all(check.holds for check in checks) else "failed"
 
 
-def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tuple[tuple[Pair, ...], Verdicts]:
+def at_own_thresholds(
+    pairs: Sequence[AnswerPair], validation: Sequence[AnswerPair]
+) -> tuple[tuple[AnswerPair, ...], Verdicts]:
     """The verdicts with their values: right or wrong at the threshold that suits each arm best on the validation split.
 
     Raises:
@@ -271,7 +273,7 @@ def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tupl
     )
 
 
-def _scores(pairs: Sequence[Pair], arm: str) -> list[float]:
+def _scores(pairs: Sequence[AnswerPair], arm: str) -> list[float]:
     """The scores of one arm; an unreadable answer gets the worst score."""
     answers = [(each.truth, (each.base if arm == "base" else each.candidate).yes) for each in pairs]
     return [float(not truth) if yes is None else yes for truth, yes in answers]
@@ -281,12 +283,12 @@ def _judged(answer: Scored, right: bool) -> Scored:
     return replace(answer, value=float(right and answer.yes is not None))
 
 
-def _flips(pairs: Sequence[Pair]) -> tuple[int, int]:
+def _flips(pairs: Sequence[AnswerPair]) -> tuple[int, int]:
     """How many answers became better, and worse."""
     return sum(each.gain > 0 for each in pairs), sum(each.gain < 0 for each in pairs)
 
 
-def _clusters(pairs: Sequence[Pair]) -> list[ClusterSums]:
+def _clusters(pairs: Sequence[AnswerPair]) -> list[ClusterSums]:
     sums: dict[str, list[float]] = {}
     for each in pairs:
         known = sums.setdefault(each.task, [0, 0, 0.0, 0.0])
@@ -306,7 +308,7 @@ def _skill(verdicts: Verdicts) -> Check:
     )
 
 
-def _readable(pairs: Sequence[Pair]) -> Check:
+def _readable(pairs: Sequence[AnswerPair]) -> Check:
     base = sum(each.base.readable for each in pairs) / len(pairs)
     candidate = sum(each.candidate.readable for each in pairs) / len(pairs)
     return Check(
@@ -314,20 +316,20 @@ def _readable(pairs: Sequence[Pair]) -> Check:
     )
 
 
-def _latency(pairs: Sequence[Pair]) -> Check:
+def _latency(pairs: Sequence[AnswerPair]) -> Check:
     base = median(each.base.latency_ms for each in pairs)
     candidate = median(each.candidate.latency_ms for each in pairs)
     return Check("latency", candidate <= LATENCY_RATIO * base, f"median {base:.0f} -> {candidate:.0f} ms")
 
 
-def _not_worse(name: str, pairs: Sequence[Pair]) -> Check:
+def _not_worse(name: str, pairs: Sequence[AnswerPair]) -> Check:
     wins, losses = _flips(pairs)
     p = mcnemar(wins, losses)
     says = f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}"
     return Check(f"other prompt {name}", wins >= losses or p >= LEVEL, says)
 
 
-def _by_group(pairs: Sequence[Pair]) -> Mapping[str, Mapping[str, tuple[int, int]]]:
+def _by_group(pairs: Sequence[AnswerPair]) -> Mapping[str, Mapping[str, tuple[int, int]]]:
     flips: defaultdict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
     for each in pairs:
         if each.gain:

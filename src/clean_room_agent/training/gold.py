@@ -33,7 +33,7 @@ INDENTED = (".py", ".pyi")
 """Languages in which indentation means something."""
 
 
-class GoldFile(Struct, frozen=True, kw_only=True):
+class AcceptedFile(Struct, frozen=True, kw_only=True):
     """One file of the accepted change."""
 
     path: str
@@ -46,23 +46,23 @@ class GoldFile(Struct, frozen=True, kw_only=True):
         return symbol.rpartition(".")[2] in self.names
 
 
-class Gold(Struct, frozen=True, kw_only=True):
+class AcceptedChange(Struct, frozen=True, kw_only=True):
     """The whole of an accepted change."""
 
-    files: tuple[GoldFile, ...]
+    files: tuple[AcceptedFile, ...]
     """By path."""
 
     @property
-    def required(self) -> tuple[GoldFile, ...]:
+    def required(self) -> tuple[AcceptedFile, ...]:
         """The files that had to be found: those that existed."""
         return tuple(file for file in self.files if file.change != "created")
 
-    def file(self, path: str) -> GoldFile | None:
+    def file(self, path: str) -> AcceptedFile | None:
         """The file of that path, if it is part of the change."""
         return next((file for file in self.files if file.path == path), None)
 
 
-def gold_of(diffs: Iterable[str]) -> Gold:
+def gold_of(diffs: Iterable[str]) -> AcceptedChange:
     """The combined changes of successive git diffs, without mere formatting."""
     changes: dict[str, Change] = {}
     names: dict[str, set[str]] = defaultdict(set)
@@ -75,9 +75,9 @@ def gold_of(diffs: Iterable[str]) -> Gold:
             changes[path] = change
         for hunk in real:
             names[path] |= _changed_names(hunk)
-    return Gold(
+    return AcceptedChange(
         files=tuple(
-            GoldFile(path=path, change=change, names=frozenset(names[path]))
+            AcceptedFile(path=path, change=change, names=frozenset(names[path]))
             for path, change in sorted(changes.items())
         )
     )

@@ -1,4 +1,4 @@
-"""Turns a commit into edits whose search texts the prompt shows."""
+"""Turns a commit into edits whose search texts the prompt shows, and inserts of whole definitions beside a shown one."""
 
 import difflib
 import re
@@ -9,10 +9,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.artifacts.names import parse_item_name
+from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.insert import insertion
+from clean_room_agent.execute.edits.search_replace import Splice
 from clean_room_agent.indexer.extract import FileFacts, extract
-from clean_room_agent.training.gold_inserts import insert_for
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 """Unchanged lines around a change in the search text, in order of preference."""
@@ -21,6 +23,8 @@ MIN_TELLING = 8
 """Letters and digits that a search text needs: less is likely to occur elsewhere in code that is not shown."""
 Group = tuple[int, int, int, int]
 """A change: the 0-based lines `i1:i2` before became the lines `j1:j2` after."""
+Piece = tuple[str, bool]
+"""A text of the file as the context shows it, and whether it may be edited."""
 FRAME = re.compile(r"^(={5,}) (file|code|test|outline|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 
 
@@ -43,7 +47,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
         """Its changes; see `edit_groups`."""
         if self.before is None or self.after is None:
             return ()
-        return tuple(_groups(lines_of(self.before), lines_of(self.after)))
+        return tuple(_changed_ranges(lines_of(self.before), lines_of(self.after)))
 
     @cached_property
     def spans(self) -> Mapping[str, tuple[int, int]]:
@@ -58,7 +62,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
         return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownPiece(Struct, frozen=True, kw_only=True):
     """A piece of a file that a prompt shows."""
 
     path: str
@@ -66,9 +70,9 @@ class Shown(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def shown_in(prompt: str) -> tuple[Shown, ...]:
+def shown_in(prompt: str) -> tuple[ShownPiece, ...]:
     """The pieces of files that a prompt frames."""
-    found: list[Shown] = []
+    found: list[ShownPiece] = []
     fence, head, body = "", "", list[str]()
     path, editable = "", False
     for line in prompt.split("\n"):
@@ -79,7 +83,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
                 path, editable = parse_item_name(head).path, match[2] in {"file", "code"}
                 body = []
         elif line == f"{fence} end":
-            found.append(Shown(path=path, editable=editable, text="\n".join(body)))
+            found.append(ShownPiece(path=path, editable=editable, text="\n".join(body)))
             fence = ""
         else:
             body.append(line)
@@ -87,7 +91,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
 
 
 def edits_for(
-    file: GoldFile, shown_pieces: Sequence[Shown], places: Sequence[int] | None = None
+    file: GoldFile, shown_pieces: Sequence[ShownPiece], places: Sequence[int] | None = None
 ) -> list[PatchEdit]:
     """The edits that turn the file into what the commit made of it, as far as the prompt shows their search texts.
     `places` selects some of its changes by number; None means all.
@@ -108,8 +112,8 @@ def edits_for(
         group, edit = whole, None
         for group in dict.fromkeys((whole, *_other_forms(file, whole))):
             now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
-            edit = insert_for(file.path, now, goal, pieces) or _edit_for(
-                file, _moved(group, made), lines_of(now), texts, inserted
+            edit = _insert_for(file.path, now, goal, pieces) or _edit_for(
+                file, _shifted(group, made), lines_of(now), texts, inserted
             )
             if edit is not None:
                 break
@@ -152,7 +156,7 @@ def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
             yield i1 - up, i2 - up, j1 - up, j2
 
 
-def _moved(group: Group, made: Sequence[Group]) -> Group:
+def _shifted(group: Group, made: Sequence[Group]) -> Group:
     """The change with its old line numbers adjusted for the changes `made` above it."""
     i1, i2, j1, j2 = group
     delta = sum((b2 - b1) - (a2 - a1) for a1, a2, b1, b2 in made)
@@ -189,7 +193,7 @@ def edit_groups(file: GoldFile) -> list[Group]:
     return list(file.groups)
 
 
-def _groups(before: list[str], after: list[str]) -> list[Group]:
+def _changed_ranges(before: list[str], after: list[str]) -> list[Group]:
     """The changes between the lines of two texts. Their common beginning and end, most of a large file, is not
     compared.
     """
@@ -202,11 +206,11 @@ def _groups(before: list[str], after: list[str]) -> list[Group]:
     matcher = difflib.SequenceMatcher(
         None, before[top : len(before) - end], after[top : len(after) - end], autojunk=False
     )
-    found = _joined(matcher.get_opcodes())
+    found = _merged_groups(matcher.get_opcodes())
     return [(i1 + top, i2 + top, j1 + top, j2 + top) for i1, i2, j1, j2 in found]
 
 
-def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:
+def _merged_groups(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:
     """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
     joined: list[Group] = []
     for tag, i1, i2, j1, j2 in opcodes:
@@ -240,3 +244,60 @@ def _edit_for(
             replacement = "\n".join(now[start:i1] + new + now[i2:end])
             return PatchEdit(kind="edit", file_path=file.path, search=search, replacement=replacement)
     return None
+
+
+def _insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> PatchEdit | None:
+    """The insert that turns `now` into exactly `goal`; None if more than definitions is new, or no neighbour is shown."""
+    if not _only_adds(now, goal):  # parsing a large file takes longer than all else
+        return None
+    names = {one.symbol for one in definitions(path, now)}
+    then = definitions(path, goal)
+    new = [one for one in then if one.symbol not in names]
+    outer = [one for one in new if one.scope not in {other.symbol for other in new}]
+    if not outer or len({one.scope for one in outer}) != 1:
+        return None
+    content = goal[outer[0].top : outer[-1].end]
+    for place, symbol in _places(then, outer):
+        if not _is_shown(symbol, path, now, shown):
+            continue
+        edit = PatchEdit(kind="insert", file_path=path, symbol=symbol, place=place, replacement=content)
+        splice = insertion(edit, now, shown=(), written=())
+        if isinstance(splice, Splice) and splice.applied(now) == goal:
+            return edit
+    return None
+
+
+def _only_adds(now: str, goal: str) -> bool:
+    """Whether inserting one stretch of text turns `now` into the goal."""
+    pairs = enumerate(zip(now, goal, strict=False))
+    same = next((at for at, (before, after) in pairs if before != after), len(now))
+    return len(goal) > len(now) and goal.endswith(now[same:])
+
+
+def _places(then: Sequence[Definition], outer: Sequence[Definition]) -> list[tuple[InsertPlace, str]]:
+    """The positions of the definitions `outer` in a file with the definitions `then`."""
+    scope = outer[0].scope
+    siblings = [one for one in then if one.scope == scope]
+    first, last = siblings.index(outer[0]), siblings.index(outer[-1])
+    places: list[tuple[InsertPlace, str]] = []
+    if first > 0:
+        places.append(("after", siblings[first - 1].symbol))
+    if last + 1 < len(siblings):
+        places.append(("before", siblings[last + 1].symbol))
+    if scope:
+        places.append(("in", scope))
+    return places
+
+
+def _is_shown(symbol: str, path: str, now: str, shown: Sequence[Piece]) -> bool:
+    """Whether the context shows the symbol: by its own line in code that may be edited, by its name elsewhere."""
+    found = [one for one in definitions(path, now) if one.symbol == symbol]
+    if len(found) != 1:
+        return False
+    name = re.compile(rf"\b{re.escape(symbol.rpartition('.')[2])}\b")
+    body = now[found[0].start : found[0].end]
+    head = next((line.strip() for line in body.split("\n") if name.search(line)), "")
+    return any(
+        head in {line.strip() for line in text.split("\n")} if editable else name.search(text) is not None
+        for text, editable in shown
+    )

@@ -39,7 +39,7 @@ TEXTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = tuple(
 )
 
 
-class Reader(Protocol):
+class LicenceSource(Protocol):
     """Reads the files of a repository that state its licence."""
 
     def read(self, name: str) -> bytes | None:
@@ -52,7 +52,7 @@ class Reader(Protocol):
 class Licences:
     """The licences of one repository's commits; each text is read once."""
 
-    def __init__(self, objects: Reader) -> None:
+    def __init__(self, objects: LicenceSource) -> None:
         self._objects = objects
         self._known: dict[str, str] = {}
 

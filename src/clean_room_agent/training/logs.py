@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.db.raw import analysis
 from clean_room_agent.db.raw.analysis import CallSums, EndedAttempt, EndedPass, EndedRun, JudgedItem, ReadCall
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.training.gold import Gold, gold_of
+from clean_room_agent.training.gold import AcceptedChange, gold_of
 
 PLANNING: Mapping[PassType, str] = {PassType.META_PLAN: "meta_plan", PassType.PART_PLAN: "part_plan"}
 NOT_JUDGED = frozenset({"task_analysis", "candidates", "assembly"})
@@ -26,7 +26,7 @@ class TaskLog(Struct, frozen=True, kw_only=True):
     items: tuple[JudgedItem, ...]
     passes: tuple[EndedPass, ...]
     attempts: tuple[EndedAttempt, ...]
-    gold: Gold | None
+    gold: AcceptedChange | None
     """The accepted change: of this run, or of the newest complete run with the same words in the same repository."""
 
     @property
@@ -86,7 +86,7 @@ class LogAnalysisAPI:
         return analysis.list_ended_runs(self._conn)
 
     @cached_property
-    def _accepted(self) -> Mapping[tuple[str, str], tuple[str, Gold]]:
+    def _accepted(self) -> Mapping[tuple[str, str], tuple[str, AcceptedChange]]:
         """The newest complete run of each task and what it changed, by repository and words."""
         return {
             _same_task(run): (run.task_id, self._gold_of_run(run.task_id))
@@ -94,7 +94,7 @@ class LogAnalysisAPI:
             if run.status is RunStatus.COMPLETE
         }
 
-    def _gold_of_run(self, task_id: str) -> Gold:
+    def _gold_of_run(self, task_id: str) -> AcceptedChange:
         passes = analysis.list_ended_passes(self._conn, task_id)
         return gold_of(each.diff for each in passes if each.pass_type is PassType.IMPLEMENT and each.success)
 
@@ -102,7 +102,7 @@ class LogAnalysisAPI:
         """Everything about one run."""
         accepted = self._accepted.get(_same_task(run))
         if run.status is RunStatus.COMPLETE and accepted is not None and accepted[0] != run.task_id:
-            gold: Gold | None = self._gold_of_run(run.task_id)
+            gold: AcceptedChange | None = self._gold_of_run(run.task_id)
         else:
             gold = None if accepted is None else accepted[1]
         return TaskLog(
@@ -129,11 +129,7 @@ class LogAnalysisAPI:
         return analysis.list_read_calls(self._conn, task_id, prompt)
 
     def prompt_stats(self) -> tuple[PromptStats, ...]:
-        """The statistics of the whole record by prompt and model; read once."""
-        return self._prompt_stats
-
-    @cached_property
-    def _prompt_stats(self) -> tuple[PromptStats, ...]:
+        """The statistics of the whole record by prompt and model."""
         tallies: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for task in self.tasks():
             if task.gold is not None:
@@ -167,7 +163,7 @@ def files_of_parts(plan: str) -> Mapping[str, tuple[str, ...]]:
     return {part["id"]: tuple(part.get("affected_files", ())) for part in parts}
 
 
-def is_gold(item: JudgedItem, gold: Gold) -> bool:
+def is_gold(item: JudgedItem, gold: AcceptedChange) -> bool:
     """Whether what was judged is part of the accepted change; a piece is if it is one of the changed definitions."""
     file = gold.file(item.path)
     return file is not None and (item.symbol is None or file.touches(item.symbol))
@@ -178,7 +174,7 @@ def lets_in(item: JudgedItem) -> bool:
     return item.included and (item.symbol is None or item.detail == "primary")
 
 
-def _verdicts(task: TaskLog, gold: Gold) -> Iterator[tuple[tuple[str, str], str]]:
+def _verdicts(task: TaskLog, gold: AcceptedChange) -> Iterator[tuple[tuple[str, str], str]]:
     """Each verdict of a model once, though later passes repeat it."""
     judged = {
         (item.call_id, item.path, item.symbol): item
@@ -191,7 +187,9 @@ def _verdicts(task: TaskLog, gold: Gold) -> Iterator[tuple[tuple[str, str], str]
             yield (item.prompt, item.model), _outcome(wanted=wanted, let_in=let_in)
 
 
-def _plans(task: TaskLog, gold: Gold, logs: LogAnalysisAPI) -> Iterator[tuple[tuple[str, str], str]]:
+def _plans(
+    task: TaskLog, gold: AcceptedChange, logs: LogAnalysisAPI
+) -> Iterator[tuple[tuple[str, str], str]]:
     """A meta-plan is compared with all that was changed; a part's plan misses what its part was to change."""
     paths = {file.path for file in gold.files}
     parts = {name: files for each in task.passes for name, files in files_of_parts(each.plan).items()}

@@ -100,10 +100,10 @@ def refusal(change: CommitChange) -> str:
     """Why the commit is not used as a task; "" if it may be."""
     if len(change.parents) != 1:
         return "merge" if change.parents else "first commit"
-    return _odd(change) or _refused_message(change) or _refused_files(change.files)
+    return _unstorable(change) or _refused_message(change) or _refused_files(change.files)
 
 
-def _odd(change: CommitChange) -> str:
+def _unstorable(change: CommitChange) -> str:
     """What no row of a dataset can hold."""
     if change.timestamp > LAST_SECOND:
         return "date after the year 9999"

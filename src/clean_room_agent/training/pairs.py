@@ -2,16 +2,23 @@
 
 The passes are the real ones, so a prompt is byte for byte what a run would send that begins at the parent with the commit's
 message as its task, no failing test, and the same configuration.
+
+Questions about files are added to those that the passes ask, so that a judge learns to tell near misses from what is
+needed: what the commit changes and the ranking missed, and, of the verdicts that say no, 20 % about files in the same
+folders and 10 % about any files, besides the 70 % about the top of the ranking. Each is one of the run's own questions with
+its candidate exchanged, in the question and in the list of candidates.
 """
 
+import random
 import uuid
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
-from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
+from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.names import implement_pass, meta_plan_pass, part_plan_pass
@@ -39,13 +46,18 @@ from clean_room_agent.orchestrator.planning import (
 )
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 from clean_room_agent.orchestrator.steps.rounds import step_request
+from clean_room_agent.paths import kind_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
+from clean_room_agent.retrieval.scope_stage import describe_file
+from clean_room_agent.retrieval.scored_pieces import weighted_terms
+from clean_room_agent.retrieval.stage import Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
-from clean_room_agent.training.near_miss_questions import more_file_questions
 
 STAGES = tuple(
     prompt.name for prompt in (TASK_ANALYSIS, SCOPE_JUDGMENT, PIECE_JUDGMENT, META_PLAN, PART_PLAN, IMPLEMENT)
@@ -53,6 +65,11 @@ STAGES = tuple(
 """The prompts that pairs are made for."""
 EPOCH = "1970-01-01T00:00:00+00:00"
 """The time of all events here, since nothing in a pair may depend on when it was made."""
+RANKED, NEIGHBOURS, RANDOM = 7, 2, 1
+"""Tenths of the verdicts that say no."""
+MAX_MISSED = 3
+"""The most changed files missed by the ranking that are asked about."""
+WRONG = "not edited"
 
 
 class Making(Struct, frozen=True, kw_only=True):
@@ -73,7 +90,7 @@ class Making(Struct, frozen=True, kw_only=True):
     """A digest of the prompts' texts."""
 
 
-class Pair(Struct, frozen=True, kw_only=True):
+class TrainingPair(Struct, frozen=True, kw_only=True):
     """A prompt, and the right answer to it."""
 
     stage: str
@@ -91,7 +108,7 @@ class Pair(Struct, frozen=True, kw_only=True):
 class MadePairs(Struct, frozen=True, kw_only=True):
     """The pairs of one commit."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TrainingPair, ...]
     dropped: Counter[str]
     """Pairs that were not made or not kept, by reason."""
 
@@ -158,14 +175,14 @@ def make_pairs(
                 conventions=config.conventions,
             ),
         )
-        run = _Run(state, gold, config, models, retriever, session)
+        run = _Run(state=state, gold=gold, config=config, models=models, retriever=retriever, session=session)
         try:
             run.plan(with_rows=not analysis_only)
         except WindowExceeded:
             run.dropped["prompt larger than the window"] += 1
     if analysis_only:
-        run.pairs = [pair for pair in run.pairs if pair.stage == TASK_ANALYSIS.name]
-        run.dropped.clear()
+        analyses = tuple(pair for pair in run.pairs if pair.stage == TASK_ANALYSIS.name)
+        return MadePairs(pairs=analyses, dropped=Counter())
     return MadePairs(pairs=tuple(run.pairs), dropped=run.dropped)
 
 
@@ -174,40 +191,33 @@ def task_of_commit(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
-class _Run:
+class _Run(Struct, frozen=True, kw_only=True):
     """The passes of one commit's task, in their order."""
 
-    def __init__(
-        self,
-        state: ParentState,
-        gold: Gold,
-        config: Making,
-        models: _GoldClient,
-        retriever: Retriever,
-        session: Session,
-    ) -> None:
-        self._state = state
-        self._gold = gold
-        self._config = config
-        self._models = models
-        self._retriever = retriever
-        self._session = session
-        self._task_id = session.task_id
-        self._limits = plan_limits(models, config.orchestrator)
-        self.pairs: list[Pair] = []
-        self.dropped: Counter[str] = Counter()
+    state: ParentState
+    gold: Gold
+    config: Making
+    models: _GoldClient
+    retriever: Retriever
+    session: Session
+    pairs: list[TrainingPair] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def plan(self, *, with_rows: bool) -> None:
         """Run the passes, and ask the further questions about files; without rows, analyse the task alone."""
-        pass_id = meta_plan_pass(self._task_id)
-        request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
-        found = self._retriever.retrieve(request)
+        pass_id = meta_plan_pass(self.session.task_id)
+        request = meta_plan_request(self.models, pass_id, self.gold.task, Evidence())
+        found = self.retriever.retrieve(request)
         self._keep("ranking")
         if not with_rows:
             return
         self._ask_more(request, found)
         planned = make_meta_plan(
-            self._models, found.package, pass_id=pass_id, evidence=Evidence(), limits=self._limits
+            self.models,
+            found.package,
+            pass_id=pass_id,
+            evidence=Evidence(),
+            limits=plan_limits(self.models, self.config.orchestrator),
         )
         self._keep("")
         steps = None if planned.value is None else self._plan_part(planned.value, found.package)
@@ -218,65 +228,70 @@ class _Run:
 
     def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> tuple[Part, PartPlan] | None:
         part = meta.parts[0]
-        pass_id = part_plan_pass(self._task_id, part.id)
+        pass_id = part_plan_pass(self.session.task_id, part.id)
         request = part_plan_request(
-            self._models,
+            self.models,
             pass_id,
-            self._gold.task,
+            self.gold.task,
             part,
             goal=meta.task_summary,
             evidence=Evidence(),
-            known=self._state.known,
+            known=self.state.known,
             rejected=Rejected(),
         )
-        shared = serves_part(self._models, first, meta, request)
-        package = first if shared else self._retriever.retrieve(request).package
+        shared = serves_part(self.models, first, meta, request)
+        package = first if shared else self.retriever.retrieve(request).package
         self._keep("ranking")
         asked = PartAsked(
-            part=part, meta=meta, evidence=Evidence(), diff="", paths=self._state.known, limits=self._limits
+            part=part,
+            meta=meta,
+            evidence=Evidence(),
+            diff="",
+            paths=self.state.known,
+            limits=plan_limits(self.models, self.config.orchestrator),
         )
-        planned = make_part_plan(self._models, package, asked, pass_id=pass_id)
+        planned = make_part_plan(self.models, package, asked, pass_id=pass_id)
         self._keep("")
         return None if planned.value is None else (part, planned.value)
 
     def _implement(self, part: Part, plan: PartPlan) -> None:
         """Run the pass of the step; keep its answer if it replays."""
         step = plan.steps[0]
-        instruction = StepInstruction(task=self._gold.task, part=part.description, step=step)
-        pass_id = implement_pass(self._task_id, part.id, step.id)
-        request = step_request(self._models, pass_id, instruction, Evidence())
-        package = self._retriever.retrieve(request).package
+        instruction = StepInstruction(task=self.gold.task, part=part.description, step=step)
+        pass_id = implement_pass(self.session.task_id, part.id, step.id)
+        request = step_request(self.models, pass_id, instruction, Evidence())
+        package = self.retriever.retrieve(request).package
         self._keep("ranking")
         shown = structs.replace(instruction, unshown=unshown_targets(step, package))
-        implement(self._models, package, shown, pass_id=pass_id)
+        implement(self.models, package, shown, pass_id=pass_id)
         self._keep("", package=package, step=step)
 
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
-            self._state.kb,
-            ContextFiles(self._state.root),
-            lambda text: self._models.count(text, "reasoning"),
+            self.state.kb,
+            ContextFiles(self.state.root),
+            lambda text: self.models.count(text, "reasoning"),
         )
-        query = recall(self._session, request.pass_id).query
-        judged = dict(self._models.judged)
-        for path, inputs, found_by in more_file_questions(
-            judged, self._gold, request, query, found, source, seed=self._task_id
+        query = recall(self.session, request.pass_id).query
+        judged = dict(self.models.judged)
+        for path, inputs, found_by in _more_file_questions(
+            judged, self.gold, request, query, found, source, seed=self.session.task_id
         ):
-            self._models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
+            self.models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
             self._keep(found_by)
 
     def _keep(
         self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
         """Turn the calls since the last time into pairs, or count them as dropped."""
-        for call in self._models.made:
+        for call in self.models.made:
             label = self._label(call)
             reason = self._refusal(call, label, package, step)
             if reason:
                 self.dropped[reason] += 1
                 continue
             self.pairs.append(
-                Pair(
+                TrainingPair(
                     stage=call.site.call_type,
                     item=call.site.item,
                     label=label,
@@ -286,11 +301,11 @@ class _Run:
                     answer=call.answer.response,
                 )
             )
-        self._models.made.clear()
+        self.models.made.clear()
 
     def _label(self, call: ModelCall) -> str:
         if call.site.call_type == SCOPE_JUDGMENT.name:
-            return self._gold.label_of_file(call.site.item)
+            return self.gold.label_of_file(call.site.item)
         return call.answer.response if call.site.call_type == PIECE_JUDGMENT.name else ""
 
     def _refusal(
@@ -298,11 +313,11 @@ class _Run:
     ) -> str:
         match call.site.call_type:
             case TASK_ANALYSIS.name:
-                return "" if _names_any(call, self._gold) else "analysis: nothing of the commit is listed"
+                return "" if _names_any(call, self.gold) else "analysis: nothing of the commit is listed"
             case SCOPE_JUDGMENT.name:
                 return "scope: a dependency, perhaps to be read" if label == "dependency" else ""
             case META_PLAN.name | PART_PLAN.name:
-                files = self._gold.files.items()
+                files = self.gold.files.items()
                 seen = all(file.before is None or path in call.request.prompt for path, file in files)
                 return "" if seen else "plan: the prompt names not all files"
             case IMPLEMENT.name:
@@ -316,14 +331,14 @@ class _Run:
             return "implement: code to change is not shown"
         edits = IMPLEMENT.parse(call.answer.response)
         assert isinstance(edits, tuple), "the sink has seen that it parses"
-        files = {path: file.before for path, file in self._gold.files.items() if file.before is not None}
+        files = {path: file.before for path, file in self.gold.files.items() if file.before is not None}
         rules = EditRules(
             targets=step.target_files,
-            planned=tuple(sorted(self._gold.files)),
-            protected=self._config.edit.protected,
+            planned=tuple(sorted(self.gold.files)),
+            protected=self.config.edit.protected,
         )
         applied = apply_edits(edits, files, package, rules)
-        wanted = {path: file.after for path, file in self._gold.files.items()}
+        wanted = {path: file.after for path, file in self.gold.files.items()}
         replays = applied.texts.keys() == wanted.keys() and all(
             _without_end(applied.texts[path]) == _without_end(text) for path, text in wanted.items()
         )
@@ -343,3 +358,49 @@ def _without_end(text: str | None) -> str | None:
 def _names_any(call: ModelCall, gold: Gold) -> bool:
     answer = TASK_ANALYSIS.parse(call.answer.response)
     return bool(getattr(answer, "areas", ()) or getattr(answer, "symbols", ())) and bool(gold.files)
+
+
+def _more_file_questions(
+    asked: Mapping[str, SingleInputs],
+    gold: Gold,
+    request: ContextRequest,
+    query: TaskQuery,
+    found: Retrieved,
+    source: RepositorySource,
+    *,
+    seed: str,
+) -> Iterator[tuple[str, SingleInputs, str]]:
+    """Further questions about files: path, inputs, and how it was found; none if the pass asked none."""
+    if not asked:
+        return
+    terms = weighted_terms(request, query, find_tests(query, source))
+    inputs = next(iter(asked.values()))
+    names = list(inputs.others)
+    wrong_names = [at for at, name in enumerate(names) if gold.label_of_file(name) == WRONG]
+    place = wrong_names[-1] if wrong_names else len(names)
+    taken = {*asked, *(entry.path for entry in found.candidates if entry.tier <= 1)}
+    wrong = sum(gold.label_of_file(path) == WRONG for path in asked)
+    for path, found_by in _drawn(gold, source, taken, wrong, random.Random(f"{seed}\nfiles")):  # noqa: S311 - guards nothing, and must be the same each time
+        option = Option(key=path, name=path, text=describe_file(path, terms, source), score=0.0)
+        others = (*names[:place], path, *names[place + 1 :])
+        yield path, structs.replace(inputs, option=frame_option(option), others=others), found_by
+
+
+def _drawn(
+    gold: Gold, source: RepositorySource, taken: set[str], wrong: int, chance: random.Random
+) -> Iterator[tuple[str, str]]:
+    """Files besides the ranking, each with how it was found. `wrong` is the number of noes from the ranking."""
+    missed = [path for path in gold.files if source.file(path) is not None and path not in taken]
+    for path in missed[:MAX_MISSED]:
+        yield path, "commit"
+    folders = {PurePosixPath(path).parent for path in gold.files}
+    near: list[str] = []
+    far: list[str] = []
+    for path in source.paths():
+        if path not in taken and kind_of(path) == "code" and gold.label_of_file(path) == WRONG:
+            (near if PurePosixPath(path).parent in folders else far).append(path)
+    for found_by, pool, share in (("neighbour", near, NEIGHBOURS), ("random", far, RANDOM)):
+        wanted = wrong * share / RANKED
+        count = int(wanted) + (chance.random() < wanted - int(wanted))
+        for path in chance.sample(pool, min(count, len(pool))):
+            yield path, found_by

@@ -1,24 +1,38 @@
-"""The training plan, a versioned file: what to train, on which rows, and what that should gain."""
+"""The training plan, a versioned file: what to train, on which rows, and what that should gain.
+
+`cra train-plan` makes one from the record, or says what is missing for one: for the prompt that most failed tasks are
+charged to, unless these are too few or retrieval loses as many.
+"""
 
 import json
-import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.db.raw.training import Source, TrainingPlanRow
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.file_contents import read_given
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.training.credit import STAGES, Waterfall, waterfall_of
+from clean_room_agent.training.logs import LogAnalysisAPI
+from clean_room_agent.training.statistics import examples_to_see
 
 FORMAT_VERSION = 1
 MIN_FAILURES = 200
 """Failed tasks charged to a prompt that are needed to learn from the record."""
 VERDICT_RANK = 8
-Z_LEVEL = 1.959964
-"""Of a two-sided test at 5 %."""
-Z_POWER = 0.841621
-"""For a power of 80 %."""
+HOPED = 0.5
+"""Of the tasks that perfect answers would win, the share that an adapter is expected to."""
+SIZE = re.compile(r"(\d+(?:\.\d+)?)b\b", re.IGNORECASE)
+LARGE = 4.0
+"""Billions of parameters from which on the default learning rate is lower."""
+OTHERWISE = "`cra bootstrap` makes examples from other repositories' histories"
 
 
 class _Part(BaseModel):
@@ -76,19 +90,6 @@ class TrainingPlan(_Part):
     hyperparameters: Hyperparameters = Hyperparameters()
     improvement: Improvement = Improvement()
     rationale: str = ""
-
-
-def examples_to_see(now: float, expected: float) -> int:
-    """Examples that are needed to tell two shares apart (two-sided 5 %, power 80 %); 0 if no gain is expected.
-
-    By the normal approximation for independent samples: an upper bound for answers to the same examples.
-    """
-    if expected <= now:
-        return 0
-    mean = (now + expected) / 2
-    spread = Z_LEVEL * math.sqrt(2 * mean * (1 - mean))
-    spread += Z_POWER * math.sqrt(now * (1 - now) + expected * (1 - expected))
-    return math.ceil((spread / (expected - now)) ** 2)
 
 
 def row_of(plan: TrainingPlan, *, task_id: str, raw: str, now: str) -> TrainingPlanRow:
@@ -149,3 +150,107 @@ def _validated(value: object, where: str) -> TrainingPlan:
     if plan.version > FORMAT_VERSION:
         raise ArtifactError(f"{where} was written by a newer program (version {plan.version})")
     return plan
+
+
+class PlanOrRefusal(Struct, frozen=True, kw_only=True):
+    """The plan, or why there is none."""
+
+    plan: TrainingPlan | None
+    reason: str
+    """Why there is no plan; "" if there is one."""
+    refused: tuple[tuple[str, str], ...]
+    """Each prompt that was not chosen, with the reason; the one with most failures first."""
+    waterfall: Waterfall
+
+
+def make_training_plan(
+    logs: LogAnalysisAPI,
+    prompts: Mapping[str, Prompt[Any, Any]],
+    targets: Sequence[str],
+    router: ModelRouter,
+    progress: Callable[[int, int], None],
+    *,
+    task_id: str,
+) -> PlanOrRefusal:
+    """Make a plan for one of the targets, or say what is missing. `task_id` is the task that the plan is made in."""
+    waterfall = waterfall_of(logs.watched_tasks(progress))
+    ordered = sorted(targets, key=lambda name: (-waterfall.by_prompt.get(name, 0), name))
+    reasons = {name: refusal(waterfall, name) for name in ordered}
+    refused = tuple((name, reason) for name, reason in reasons.items() if reason)
+    target = next((name for name in ordered if not reasons[name]), None)
+    if target is None:
+        return PlanOrRefusal(
+            plan=None, reason=_why_none(waterfall, refused), refused=refused, waterfall=waterfall
+        )
+    plan = _plan_for(waterfall, prompts[target], router, task_id)
+    return PlanOrRefusal(plan=plan, reason="", refused=refused, waterfall=waterfall)
+
+
+def refusal(waterfall: Waterfall, prompt: str) -> str:
+    """Why the prompt should not be trained from this record; "" if nothing speaks against it."""
+    charged = waterfall.by_prompt.get(prompt, 0)
+    if charged < MIN_FAILURES:
+        return (
+            f"{counted(charged, 'failed task is', 'failed tasks are')} charged to it, {MIN_FAILURES} are needed: "
+            f"{MIN_FAILURES - charged} are missing; {OTHERWISE}"
+        )
+    lost = waterfall.by_stage["retrieval"]
+    if lost >= charged:
+        return (
+            f"retrieval loses {counted(lost, 'task')} and this prompt {charged}: "
+            "no adapter finds a file that is not looked at"
+        )
+    if not _headroom(waterfall, prompt):
+        return "other stages lose the same tasks: perfect answers would win none"
+    return ""
+
+
+def _headroom(waterfall: Waterfall, prompt: str) -> float:
+    """The tasks that are expected to be won if the stages whose failures are charged to the prompt were perfect."""
+    stages = {charge.stage for charge in waterfall.charges if charge.prompt == prompt}
+    return max((waterfall.headroom[stage].expected for stage in STAGES if stage in stages), default=0.0)
+
+
+def _why_none(waterfall: Waterfall, refused: Sequence[tuple[str, str]]) -> str:
+    """In one line, what is missing for a plan; "" if no prompt was refused."""
+    if not waterfall.charges:
+        ended = counted(waterfall.tasks, "ended task")
+        return f"of {ended} in the record none failed at a prompt: {MIN_FAILURES} are needed for a plan; {OTHERWISE}"
+    return ": ".join(refused[0]) if refused else ""
+
+
+def _plan_for(
+    waterfall: Waterfall, prompt: Prompt[Any, Any], router: ModelRouter, task_id: str
+) -> TrainingPlan:
+    known, charged = waterfall.solved + len(waterfall.charges), waterfall.by_prompt[prompt.name]
+    won = _headroom(waterfall, prompt.name)
+    now = 1 - charged / known
+    expected = min(1.0, now + HOPED * won / known)
+    return default_plan(prompt, router).model_copy(
+        update={
+            "task_id": task_id,
+            "improvement": Improvement(
+                now=now, expected=expected, examples_to_see_it=examples_to_see(now, expected)
+            ),
+            "rationale": f"{counted(charged, 'failed task')} of {len(waterfall.charges)} charged to it; perfect answers "
+            f"would win {won:.0f}",
+        }
+    )
+
+
+def default_plan(prompt: Prompt[Any, Any], router: ModelRouter) -> TrainingPlan:
+    """The plan for a prompt by rules alone; its base is the model that answers it now."""
+    model = router.resolve(prompt.role, prompt.name)
+    size = SIZE.search(model.tag)
+    large = size is not None and float(size[1]) >= LARGE
+    verdict = prompt.answer.wants_logprobs
+    return TrainingPlan(
+        target=prompt.name,
+        base_model=model.tag,
+        criteria=DataCriteria(max_tokens=model.window),
+        hyperparameters=Hyperparameters(
+            rank=VERDICT_RANK if verdict else 16,
+            alpha=2 * VERDICT_RANK if verdict else 32,
+            learning_rate=1e-4 if large else 2e-4,
+        ),
+    )

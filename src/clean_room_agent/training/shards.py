@@ -30,8 +30,8 @@ from clean_room_agent.training.mining import MinedCommit
 from clean_room_agent.training.pairs import (
     MadePairs,
     Making,
-    Pair,
     ParentState,
+    TrainingPair,
     make_pairs,
     task_of_commit,
 )
@@ -55,7 +55,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Unit(Struct, frozen=True, kw_only=True):
+class WorkUnit(Struct, frozen=True, kw_only=True):
     """Some commits of one repository."""
 
     repo: str
@@ -77,10 +77,12 @@ class Shard(Struct, frozen=True, kw_only=True):
 
 def cut_units(
     repo: str, git_dir: Path, commits: Sequence[MinedCommit], size: int = UNIT_COMMITS
-) -> tuple[Unit, ...]:
+) -> tuple[WorkUnit, ...]:
     """The repository's commits in units of at most `size`."""
     return tuple(
-        Unit(repo=repo, git_dir=git_dir, number=start // size, commits=tuple(commits[start : start + size]))
+        WorkUnit(
+            repo=repo, git_dir=git_dir, number=start // size, commits=tuple(commits[start : start + size])
+        )
         for start in range(0, len(commits), size)
     )
 
@@ -93,13 +95,13 @@ def digest_of(making: Making) -> str:
     return hashlib.sha256(json.dumps([VERSION, COLUMNS, said], sort_keys=True).encode()).hexdigest()
 
 
-def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
+def shard_path(folder: Path, unit: WorkUnit, making: Making) -> Path:
     """The path of the unit's shard, whichever machine made it."""
     content = json.dumps([digest_of(making), unit.repo, to_plain(unit.commits)])
     return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
 
 
-def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
+def make_shard(folder: Path, unit: WorkUnit, making: Making) -> Path:
     """Create the unit's file atomically, unless it exists; the same commits give the same bytes.
 
     Raises:
@@ -111,7 +113,7 @@ def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    shard = _work(unit, making)
+    shard = _make_rows(unit, making)
     schema = pa.schema(
         [(name, pa.string()) for name in COLUMNS], {"counts": json.dumps(dict(shard.counts), sort_keys=True)}
     )
@@ -132,7 +134,7 @@ def read_shard(path: Path) -> Shard:
     return Shard(rows=table.to_pylist(), counts=counts)
 
 
-def _work(unit: Unit, making: Making) -> Shard:
+def _make_rows(unit: WorkUnit, making: Making) -> Shard:
     rows: list[dict[str, str]] = []
     counts: Counter[str] = Counter()
     redactor = Redactor(bytes)
@@ -156,7 +158,7 @@ def _work(unit: Unit, making: Making) -> Shard:
             # One odd commit in thousands is counted, and not the end; a full disk is.
             try:
                 checkout.show(commit.parent)
-                made = _made(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
+                made = _make_pairs_at(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
             except (GitError, RepositoryError, IndexingError, RecursionError, UnicodeError, OSError) as exc:
                 if isinstance(exc, OSError) and exc.errno not in ODD_NAMES:
                     raise
@@ -171,7 +173,7 @@ def _work(unit: Unit, making: Making) -> Shard:
     return Shard(rows=rows, counts={reason: count for reason, count in sorted(counts.items()) if count})
 
 
-def _made(
+def _make_pairs_at(
     checkout: ParentCheckout, commit: MinedCommit, files: Mapping[str, GoldFile], making: Making, name: str
 ) -> MadePairs:
     root = checkout.root
@@ -229,7 +231,7 @@ def _gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile])
 
 
 def _row(
-    unit: Unit, commit: MinedCommit, licence: str, files: Mapping[str, GoldFile], pair: Pair
+    unit: WorkUnit, commit: MinedCommit, licence: str, files: Mapping[str, GoldFile], pair: TrainingPair
 ) -> dict[str, str]:
     return {
         "repo": unit.repo,

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from clean_room_agent.training.plan import Z_LEVEL, Z_POWER
-
 LEVEL = 0.05
+Z_LEVEL = 1.959964
+"""Of a two-sided test at 5 %."""
+Z_POWER = 0.841621
+"""For a power of 80 %."""
 RESAMPLES = 2000
 
 
@@ -126,3 +128,16 @@ def detectable_effect(examples: int, flipping: float) -> float:
     if not examples or not flipping:
         return 1.0
     return min((Z_LEVEL + Z_POWER) * math.sqrt(flipping / examples), 1.0)
+
+
+def examples_to_see(now: float, expected: float) -> int:
+    """Examples that are needed to tell two shares apart (two-sided 5 %, power 80 %); 0 if no gain is expected.
+
+    By the normal approximation for independent samples: an upper bound for answers to the same examples.
+    """
+    if expected <= now:
+        return 0
+    mean = (now + expected) / 2
+    spread = Z_LEVEL * math.sqrt(2 * mean * (1 - mean))
+    spread += Z_POWER * math.sqrt(now * (1 - now) + expected * (1 - expected))
+    return math.ceil((spread / (expected - now)) ** 2)

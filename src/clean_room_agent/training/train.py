@@ -26,7 +26,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, DatasetRow
 from clean_room_agent.errors import CommandError, CraError, UsageError
 from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
-from clean_room_agent.llm.transports.adapter_registration import digest_of
+from clean_room_agent.llm.transports.lora import digest_of
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 from clean_room_agent.safe_open import open_named
 from clean_room_agent.training.dataset import PREFIXES, Kind
@@ -40,7 +40,7 @@ EXTRA_HINT = (
 Dtype = Literal["float32", "bfloat16"]
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class TrainingJob(Struct, frozen=True, kw_only=True):
     """One training, as the trainer process gets it (`job.json`)."""
 
     base: str
@@ -108,7 +108,7 @@ def job_for(
     max_length: int | None = None,
     max_steps: int = 0,
     seed: int = 0,
-) -> Job:
+) -> TrainingJob:
     """The training of the plan on this machine.
 
     Raises:
@@ -129,7 +129,7 @@ def job_for(
             f"{machine.micro_batch} rows each",
             hint="choose --micro-batch so that it can",
         )
-    return Job(
+    return TrainingJob(
         base=str(base.resolve()),
         work=str(work),
         kind=kind,
@@ -155,7 +155,7 @@ def train(
     record: Record,
     dataset: DatasetRow,
     plan: TrainingPlan,
-    job: Job,
+    job: TrainingJob,
     folder: Path,
     machine: Machine,
     *,
@@ -219,7 +219,7 @@ def base_digest(base: Path) -> str:
     return whole.hexdigest()
 
 
-def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
+def _prepare(job: TrainingJob, folder: Path, work: Path, *, resume: bool) -> None:
     if folder.exists() and not (resume and work.exists()):
         raise UsageError(f"{folder} already exists", hint="name another folder with -o")
     told = json.dumps(asdict(job), indent=2, sort_keys=True) + "\n"
@@ -241,7 +241,7 @@ def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
 
 
 def _run(
-    job: Job, work: Path, machine: Machine, progress: Callable[[int, int, float], None]
+    job: TrainingJob, work: Path, machine: Machine, progress: Callable[[int, int, float], None]
 ) -> dict[str, Any]:
     """What the trainer reports at its end, with the number of tokens."""
     command: tuple[str, ...] = (machine.python, str(SCRIPT), str(work / "job.json"))

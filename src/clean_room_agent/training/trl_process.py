@@ -163,7 +163,7 @@ def trainer_of(job: dict[str, Any], rows: Any, model: Any, tokenizer: Any, steps
     from peft import LoraConfig
     from transformers import TrainerCallback
 
-    class Telling(TrainerCallback):  # type: ignore[misc]
+    class StepReporter(TrainerCallback):  # type: ignore[misc]
         """Tells each step."""
 
         def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_more: Any) -> None:
@@ -180,7 +180,7 @@ def trainer_of(job: dict[str, Any], rows: Any, model: Any, tokenizer: Any, steps
         peft_config=LoraConfig(
             r=job["rank"], lora_alpha=job["alpha"], target_modules="all-linear", task_type="CAUSAL_LM"
         ),
-        callbacks=[Telling()],
+        callbacks=[StepReporter()],
     )
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from testing.client.chat_request import chat_request
 from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerBusy, ServerTimeout
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport
-from clean_room_agent.llm.transports.http import HttpServer
+from clean_room_agent.llm.transports.http import HttpServer, StreamedAnswer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -27,10 +28,10 @@ DRIPS = {
 DROP_SECONDS = 0.01
 
 
-class Deaf:
-    """A receiver for which nothing counts."""
+class Deaf(StreamedAnswer):
+    """An answer for which nothing counts."""
 
-    begun = complete = done = False
+    complete = False
 
     def take(self, line: bytes) -> ModelError | None:
         return None
@@ -84,7 +85,7 @@ def test_a_small_question_ends(kind: str) -> None:
 def test_a_streamed_answer_ends(kind: str) -> None:
     brief = Timeouts(connect=0.1, first_byte=0.2, idle=PATIENCE, total=0.4)
     with door(kind, brief) as (asked, target):
-        error = asked.stream("/", "{}", Deaf(), target)
+        error = asked.stream("/", "{}", Deaf(target, tuple, chat_request()), target)
     assert isinstance(error, ServerTimeout), error
 
 

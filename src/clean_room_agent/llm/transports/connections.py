@@ -60,6 +60,7 @@ class Deadline:
     def _cut(self) -> None:
         with self._lock:
             if self._socket is not None:
+                # Closing it would not wake a thread that reads from it.
                 with contextlib.suppress(OSError):  # it was closed meanwhile
                     self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -67,22 +68,16 @@ class Deadline:
         if self._timer is not None:
             self._timer.cancel()
 
-    def end(self) -> None:
-        """Mark the exchange as over, so that nothing is cut any more."""
-        self._cancel()
-        with self._lock:
-            self._socket = None
-
-
-@contextlib.contextmanager
-def within(seconds: float, deadline: Deadline | None = None) -> Iterator[Deadline]:
-    """A deadline (the given one) so many seconds from now, for the exchange in the body."""
-    deadline = deadline or Deadline()
-    deadline.set(seconds)
-    try:
-        yield deadline
-    finally:
-        deadline.end()
+    @contextlib.contextmanager
+    def running(self, seconds: float) -> Iterator[None]:
+        """Set the time for the exchange in the body; behind it, nothing is cut any more."""
+        self.set(seconds)
+        try:
+            yield
+        finally:
+            self._cancel()
+            with self._lock:
+                self._socket = None
 
 
 def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:

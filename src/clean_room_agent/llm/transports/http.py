@@ -2,12 +2,13 @@
 of any server's dialect. Import it only when a server is about to be asked.
 """
 
+import abc
 import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import httpx
 from msgspec import Meta, Struct
@@ -19,7 +20,7 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, WindowRefusal
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.connections import Deadline, within
+from clean_room_agent.llm.transports.connections import Deadline
 from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 MAX_LINE_BYTES = 8_000_000
@@ -53,7 +54,11 @@ class LineTooLongError(ValueError):
 
 
 class LineSplitter:
-    """Assembles lines from chunks. Lines have no line end; blank ones, and a byte order mark, are left out."""
+    """Assembles lines from chunks. Lines have no line end; blank ones, and a byte order mark, are left out.
+
+    Only a line feed ends a line: `httpx.Response.iter_lines` also ends one at characters, such as U+2028, that JSON texts
+    may hold. Parts are joined once a line is whole, so that a long line in small chunks takes linear time.
+    """
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -67,25 +72,25 @@ class LineSplitter:
             LineTooLongError: the current line is too long.
         """
         first, *others = data.split(b"\n")
-        self._hold(first)
+        self._append(first)
         if not others:
             return []
-        lines = [self._take(), *others[:-1]]
-        self._hold(others[-1])
+        lines = [self._take_line(), *others[:-1]]
+        self._append(others[-1])
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
         """The last line, if it was not terminated."""
-        last = self._take()
+        last = self._take_line()
         return [last] if last.strip() else []
 
-    def _hold(self, part: bytes) -> None:
+    def _append(self, part: bytes) -> None:
         self._held += len(part)
         if self._held > MAX_LINE_BYTES:
             raise LineTooLongError(f"a line of more than {MAX_LINE_BYTES} bytes")
         self._parts.append(part)
 
-    def _take(self) -> bytes:
+    def _take_line(self) -> bytes:
         line = b"".join(self._parts)
         if self._first:
             line, self._first = line.removeprefix(BOM), False
@@ -94,41 +99,64 @@ class LineSplitter:
         return line
 
 
-class Receiver(Protocol):
-    """An answer in progress, as one dialect assembles it."""
+class ServerVersion(Struct, frozen=True, kw_only=True):
+    """What a server answers that is asked for its version."""
+
+    version: str
+
+
+class StreamedAnswer(abc.ABC):
+    """An answer in progress: its pieces, watched as they come. Each dialect has a subclass that reads its lines."""
+
+    missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
+    """The statuses by which a server may say that it lacks the model."""
+
+    def __init__(
+        self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest
+    ) -> None:
+        """`known` returns the models that the server has."""
+        self._target = target
+        self._known = known
+        self._tokens: list[TokenChoice] = []
+        self._texts: tuple[list[str], list[str]] = ([], [])
+        """The pieces of the answer, and those of what the model thought."""
+        self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
+        self._copies = CopyGuard(request.opening)
+        self._heard = request.heard
+        self._called_a_tool = False
+        self._ended = False
+        """Whether the last line has arrived."""
+        self.reason = ""
+        """Why the answer ended, in the server's word; "" before it did."""
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self.refusal: WindowRefusal | None = None
+
+    @abc.abstractmethod
+    def take(self, line: bytes) -> ModelError | None:
+        """Add one line of the stream; return the error that it reports."""
+
+    @abc.abstractmethod
+    def end(self) -> ModelError | None:
+        """Nothing more will arrive; return the error if the answer is incomplete."""
 
     @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-
-    @property
+    @abc.abstractmethod
     def complete(self) -> bool:
         """Whether everything that matters has arrived, so that a later failure changes nothing."""
 
     @property
     def done(self) -> bool:
-        """Whether the last line has arrived; nothing after it is read."""
+        """Whether to stop reading: the last line has arrived, or the answer repeats itself or what it was shown, or
+        copies the example, so that the rest is not wanted.
+        """
+        return self._ended or self._repeated or self._copies.tripped
 
-    def take(self, line: bytes) -> ModelError | None:
-        """Add one line of the stream; return the error that it reports."""
-
-    def refused(self, status: int, body: str) -> ModelError:
-        """The error for another status than 200."""
-
-    def end(self) -> ModelError | None:
-        """Nothing more will arrive; return the error if the answer is incomplete."""
-
-
-class AnswerPieces:
-    """The pieces of an answer in progress, which every dialect collects and guards in the same way."""
-
-    def __init__(self, request: ChatRequest) -> None:
-        self.tokens: list[TokenChoice] = []
-        self._texts: tuple[list[str], list[str]] = ([], [])
-        self._guards = (RepetitionGuard(request.shown), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
-        self._heard = request.heard
-        self._calls = False
+    @property
+    def begun(self) -> bool:
+        """Whether a token has arrived."""
+        return any(self._texts)
 
     @property
     def text(self) -> str:
@@ -140,78 +168,6 @@ class AnswerPieces:
         """What the model thought so far."""
         return whole_characters("".join(self._texts[1]))
 
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return any(self._texts)
-
-    @property
-    def tripped(self) -> bool:
-        """Whether the answer repeats itself or what it was shown, or copies the example, so that the rest is not wanted."""
-        return self._repeated or self._copies.tripped
-
-    @property
-    def _repeated(self) -> bool:
-        return any(guard.tripped for guard in self._guards)
-
-    def add(self, text: str | None, thinking: str | None, calls: list[Any] | None = None) -> None:
-        """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
-        the record.
-        """
-        if calls:
-            self._calls = True
-            text = (text or "") + json.dumps(calls)
-        for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
-            if piece:
-                kept.append(piece)
-                guard.feed(piece)
-                self._heard()
-        self._copies.feed(text or "")
-
-    def finish(self, reason: str) -> Finish:
-        """How the answer ended, given the server's reason ("" if it was stopped before), which may be one that nobody knows."""
-        if self._copies.tripped:
-            return "copied"
-        if self._repeated and reason != "stop":
-            return "repeated"
-        return "tool_call" if self._calls else ENDINGS.get(reason.lower(), "stop")
-
-    def failed(self, reason: str) -> bool:
-        """Whether the server's reason means that the answer is of no use: an unknown one behind a text does not."""
-        return reason.lower() in FAILURES or (reason.lower() not in ENDINGS and not self.begun)
-
-
-class ServerVersion(Struct, frozen=True, kw_only=True):
-    """What a server answers that is asked for its version."""
-
-    version: str
-
-
-class CollectedAnswer:
-    """An answer in progress: what every dialect's `Receiver` has."""
-
-    missing: ClassVar[frozenset[int]] = frozenset({httpx.codes.NOT_FOUND})
-    """The statuses by which a server may say that it lacks the model."""
-
-    def __init__(
-        self, target: RequestTarget, known: Callable[[], tuple[str, ...]], request: ChatRequest
-    ) -> None:
-        """`known` returns the models that the server has."""
-        self._target = target
-        self._known = known
-        self._pieces = AnswerPieces(request)
-        self.reason = ""
-        """Why the answer ended, in the server's word; "" before it did."""
-        self.prompt_tokens: int | None = None
-        self.completion_tokens: int | None = None
-        self.cached_tokens: int | None = None
-        self.refusal: WindowRefusal | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether a token has arrived."""
-        return self._pieces.begun
-
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports instead of an answer, or within one (status 200)."""
         known = self._known() if status in self.missing else ()
@@ -222,16 +178,49 @@ class CollectedAnswer:
         """Everything that arrived, with the error if there was one."""
         return RawAnswer(
             request_body=body,
-            text=self._pieces.text,
-            thinking=self._pieces.thinking,
-            finish=self._pieces.finish(self.reason),
+            text=self.text,
+            thinking=self.thinking,
+            finish=self._finish(),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cached_tokens=self.cached_tokens,
-            tokens=tuple(self._pieces.tokens),
+            tokens=tuple(self._tokens),
             error=error,
             refusal=self.refusal,
         )
+
+    def _add(self, text: str | None, thinking: str | None = None, calls: list[Any] | None = None) -> None:
+        """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
+        the record.
+        """
+        if calls:
+            self._called_a_tool = True
+            text = (text or "") + json.dumps(calls)
+        for piece, kept, guard in zip((text, thinking), self._texts, self._guards, strict=True):
+            if piece:
+                kept.append(piece)
+                guard.feed(piece)
+                self._heard()
+        self._copies.feed(text or "")
+
+    @property
+    def _repeated(self) -> bool:
+        return any(guard.tripped for guard in self._guards)
+
+    def _finish(self) -> Finish:
+        """How the answer ended; a server may have stopped for a reason that nobody knows."""
+        if self._copies.tripped:
+            return "copied"
+        if self._repeated and self.reason != "stop":
+            return "repeated"
+        return "tool_call" if self._called_a_tool else ENDINGS.get(self.reason.lower(), "stop")
+
+    def _failure(self) -> ModelError | None:
+        """The error for an answer that ended for a reason that makes it of no use: an unknown one behind a text does not."""
+        reason = self.reason.lower()
+        if reason in FAILURES or (reason not in ENDINGS and not self.begun):
+            return server_errors.ended_early(self._target, self.reason)
+        return None
 
     def _foreign(self, text: bytes) -> ModelError:
         """The error for something that is no part of the protocol."""
@@ -282,24 +271,28 @@ class HttpServer:
         self._secret = secret
         self._timer = timer
 
-    def stream(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
+    def stream(
+        self, path: str, body: str, receiver: StreamedAnswer, target: RequestTarget
+    ) -> ModelError | None:
         """Fill `receiver` with the answer to a POST of `body`; return the error that ended it, of which Ctrl-C is one."""
         try:
             return self._exchange(path, body, receiver, target)
         except KeyboardInterrupt:
             return CallInterrupted("interrupted")
 
-    def _exchange(self, path: str, body: str, receiver: Receiver, target: RequestTarget) -> ModelError | None:
+    def _exchange(
+        self, path: str, body: str, receiver: StreamedAnswer, target: RequestTarget
+    ) -> ModelError | None:
         limits = self._timeouts
         first = min(limits.first_byte, limits.total)
         # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
         waits = {"connect": limits.connect, "write": first, "read": first, "pool": None}
         answered = False
         deadline = self._timer() + limits.total
-        cut: Deadline | None = None
+        cut = Deadline()
         try:
             with (
-                within(limits.connect + first) as cut,
+                cut.running(limits.connect + first),
                 self._http.stream(
                     "POST",
                     path,
@@ -312,18 +305,19 @@ class HttpServer:
                 cut.set(deadline - self._timer())
                 waits["read"] = min(limits.idle, limits.total)
                 if response.status_code != httpx.codes.OK:
-                    return receiver.refused(response.status_code, self._clean(_bounded_text(response)))
+                    return receiver.refused(
+                        response.status_code, self._without_secret(_bounded_text(response))
+                    )
                 return self._read(response, receiver, target, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
             return server_errors.refused_connection(target, str(exc) or type(exc).__name__)
         except httpx.HTTPError as exc:
             if receiver.complete:
                 return None
-            passed = cut is not None and cut.passed
-            if not passed and not isinstance(exc, httpx.TimeoutException):
+            if not cut.passed and not isinstance(exc, httpx.TimeoutException):
                 return server_errors.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
             key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
-            if limit > limits.total or (answered and passed):
+            if limit > limits.total or (answered and cut.passed):
                 key, limit = "total", limits.total
             return server_errors.late(target, key, limit)
 
@@ -342,11 +336,11 @@ class HttpServer:
         Raises:
             ModelError: the server cannot be reached, reports an error, or returns something other than `kind`.
         """
-        status, content = self._small(method, path, target, INFO_SECONDS, json=payload)
+        status, content = self._exchange_small(method, path, target, INFO_SECONDS, json=payload)
         text = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
         if status != httpx.codes.OK:
             there = known() if status == httpx.codes.NOT_FOUND else ()
-            raise server_errors.reported(target, status, self._clean(text), known=there)[0]
+            raise server_errors.reported(target, status, self._without_secret(text), known=there)[0]
         try:
             return from_json(content, kind)
         except ValueError as exc:
@@ -358,10 +352,10 @@ class HttpServer:
         Raises:
             ModelError: the server cannot be reached, is busy or failed, so it is unknown what it has.
         """
-        status, content = self._small("GET", path, target, INFO_SECONDS)
+        status, content = self._exchange_small("GET", path, target, INFO_SECONDS)
         if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
             said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
-            raise server_errors.reported(target, status, self._clean(said))[0]
+            raise server_errors.reported(target, status, self._without_secret(said))[0]
         try:
             return from_json(content, kind) if status == httpx.codes.OK else None
         except ValueError:
@@ -386,13 +380,13 @@ class HttpServer:
             ServerBusy: nothing came within `seconds`.
         """
         if file is None:
-            status, said = self._small(method, path, target, seconds, cut, json=payload)
+            status, said = self._exchange_small(method, path, target, seconds, cut, json=payload)
         else:
             with file.open("rb") as content:
-                status, said = self._small(method, path, target, seconds, content=content)
-        return status, self._clean(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
+                status, said = self._exchange_small(method, path, target, seconds, content=content)
+        return status, self._without_secret(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
 
-    def _small(
+    def _exchange_small(
         self,
         method: str,
         path: str,
@@ -408,10 +402,10 @@ class HttpServer:
             ModelError: it cannot be reached, or sends what no server should.
         """
         deadline = self._timer() + seconds
-        body = bytearray()
+        limit, body = cut or Deadline(), bytearray()
         try:
             with (
-                within(seconds, cut) as limit,
+                limit.running(seconds),
                 self._http.stream(
                     method,
                     path,
@@ -421,7 +415,7 @@ class HttpServer:
                     **sent,
                 ) as response,
             ):
-                if _packed(response):
+                if _is_compressed(response):
                     raise server_errors.not_the_protocol(target, f"{path} answered with compressed bytes")
                 for data in response.iter_bytes():
                     body += data
@@ -438,11 +432,11 @@ class HttpServer:
             raise server_errors.refused_connection(target, said) from exc
 
     def _read(
-        self, response: httpx.Response, receiver: Receiver, target: RequestTarget, deadline: float
+        self, response: httpx.Response, receiver: StreamedAnswer, target: RequestTarget, deadline: float
     ) -> ModelError | None:
         lines = LineSplitter()
         try:
-            for data in _bounded(response):
+            for data in _bounded_bytes(response):
                 for line in lines.feed(data):
                     error = receiver.take(line)
                     if error is not None or receiver.done:
@@ -461,17 +455,17 @@ class HttpServer:
                 return error
         return receiver.end()
 
-    def _clean(self, text: str) -> str:
+    def _without_secret(self, text: str) -> str:
         return text.replace(self._secret, "(the key)") if self._secret else text
 
 
-def _bounded(response: httpx.Response) -> Iterator[bytes]:
+def _bounded_bytes(response: httpx.Response) -> Iterator[bytes]:
     """The bytes of a streamed answer.
 
     Raises:
         LineTooLongError: they are compressed, or too many.
     """
-    if _packed(response):
+    if _is_compressed(response):
         raise LineTooLongError("it sent compressed bytes")
     taken = 0
     for data in response.iter_bytes():
@@ -481,13 +475,13 @@ def _bounded(response: httpx.Response) -> Iterator[bytes]:
         yield data
 
 
-def _packed(response: httpx.Response) -> bool:
+def _is_compressed(response: httpx.Response) -> bool:
     """Whether the content is compressed, though that was not accepted: a few bytes may expand to millions."""
     return response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
 
 
 def _bounded_text(response: httpx.Response) -> str:
-    if _packed(response):
+    if _is_compressed(response):
         return "(compressed bytes)"
     body = b""
     for data in response.iter_bytes():

@@ -17,9 +17,9 @@ from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,
-    LoadedModel,
     ModelDetails,
     ModelLoad,
+    ModelServer,
     RawAnswer,
     ServedModel,
 )
@@ -32,11 +32,11 @@ from clean_room_agent.llm.transports.connections import (
     open_client,
 )
 from clean_room_agent.llm.transports.http import (
-    CollectedAnswer,
     Count,
     HttpServer,
     ReplyT,
     ServerVersion,
+    StreamedAnswer,
     read_piece,
 )
 from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget
@@ -79,7 +79,6 @@ class _OllamaModel(Forwarding, frozen=True, kw_only=True):
     name: str
     digest: str = ""
     size: Count = 0
-    context_length: Count | None = None
 
 
 class _OllamaModels(Struct, frozen=True, kw_only=True):
@@ -91,7 +90,7 @@ class _Show(Forwarding, frozen=True, kw_only=True):
     capabilities: tuple[str, ...] = ()
 
 
-class _Collected(CollectedAnswer):
+class OllamaAnswer(StreamedAnswer):
     """An answer in progress."""
 
     def __init__(
@@ -103,17 +102,11 @@ class _Collected(CollectedAnswer):
     ) -> None:
         super().__init__(target, known, request)
         self._forwards = forwards
-        self._ended = False
 
     @property
     def complete(self) -> bool:
         """Whether the last line has arrived, which has the finish reason."""
         return self._ended
-
-    @property
-    def done(self) -> bool:
-        """Whether to stop reading: the last line has arrived, or the answer repeats itself or copies the example."""
-        return self._ended or self._pieces.tripped
 
     def take(self, line: bytes) -> ModelError | None:
         """Add one line of the stream; return the error that it reports."""
@@ -126,10 +119,8 @@ class _Collected(CollectedAnswer):
         elsewhere = self._forwards.seen(self._target, parsed)
         if elsewhere is not None:
             return elsewhere
-        self._add(parsed)
-        if self._ended and self._pieces.failed(self.reason or "stop"):
-            return server_errors.ended_early(self._target, self.reason)
-        return None
+        self._add_line(parsed)
+        return self._failure() if self._ended else None
 
     def end(self) -> ModelError | None:
         """The error for a stream that ended without its last line."""
@@ -137,13 +128,13 @@ class _Collected(CollectedAnswer):
             return None
         if not self.begun:
             return server_errors.broken_off(self._target, "the stream ended empty", begun=False)
-        return server_errors.endless(self._target, self._pieces.text or self._pieces.thinking)
+        return server_errors.endless(self._target, self.text or self.thinking)
 
-    def _add(self, line: _ChatLine) -> None:
+    def _add_line(self, line: _ChatLine) -> None:
         said = line.message or _OllamaMessage()
-        self._pieces.add(said.content or line.response, said.thinking, said.tool_calls)
+        self._add(said.content or line.response, said.thinking, said.tool_calls)
         if not said.thinking:
-            self._pieces.tokens.extend(_as_choice(token) for token in line.logprobs or ())
+            self._tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self._ended = True
             self.reason = line.done_reason or "stop"
@@ -151,8 +142,12 @@ class _Collected(CollectedAnswer):
             self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
 
 
-class OllamaTransport:
-    """Sends requests to an Ollama server, and asks it about its models."""
+class OllamaTransport(ModelServer):
+    """Sends requests to an Ollama server, and asks it about its models.
+
+    A request gets the window that it asks for. The server cannot count without answering, and does not report its slots
+    (OLLAMA_NUM_PARALLEL).
+    """
 
     provider = "ollama"
     live = True
@@ -174,19 +169,11 @@ class OllamaTransport:
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
-        collected = _Collected(target, self._known_tags, request, self._forwards)
+        collected = OllamaAnswer(target, self._known_tags, request, self._forwards)
         path = "/api/chat" if request.gap is None else "/api/generate"
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
-
-    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: a request gets the window that it asks for."""
-        return None
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
-        """None: the server cannot count without answering."""
-        return None
 
     def digest(self, tag: str) -> str | None:
         """The digest that the server lists; None if it lists none, or cannot be asked."""
@@ -202,10 +189,6 @@ class OllamaTransport:
             ModelError: the server cannot be asked.
         """
         return f"version {self._ask('GET', '/api/version', ServerVersion).version}"
-
-    def slots(self) -> int | None:
-        """None: Ollama does not report OLLAMA_NUM_PARALLEL."""
-        return None
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """The models of the server, by tag.
@@ -243,16 +226,6 @@ class OllamaTransport:
             capabilities=tuple(sorted(shown.capabilities)),
             forwards_to=shown.destination(tag),
         )
-
-    def loaded(self) -> tuple[LoadedModel, ...]:
-        """The models in the server's memory, with the windows they were loaded with, by tag.
-
-        Raises:
-            ModelError: the server cannot be asked.
-        """
-        running = self._ask("GET", "/api/ps", _OllamaModels).models
-        models = [LoadedModel(tag=model.name, context_length=model.context_length) for model in running]
-        return tuple(sorted(models, key=lambda model: model.tag))
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:
         """A request without a prompt, which loads the model; None if no model stays loaded between requests."""

@@ -18,14 +18,13 @@ from msgspec.structs import replace
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.token_estimator import estimate
-from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelLoad, RawAnswer, ServedModel
+from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelServer, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ServerVersion
-from clean_room_agent.llm.transports.loaded_adapters import MARK, AdapterList, LoraTags
-from clean_room_agent.llm.transports.openai_answer import Collected
+from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
+from clean_room_agent.llm.transports.openai_answer import OpenAiAnswer
 from clean_room_agent.llm.transports.server_errors import OPENAI, RequestTarget
 
 INFILL = "/infill"
@@ -78,7 +77,7 @@ class _TokenNumbers(Struct, frozen=True, kw_only=True):
     tokens: list[int]
 
 
-class OpenAiTransport:
+class OpenAiTransport(ModelServer):
     """Sends requests to a server of OpenAI's chat API, and asks it about its models."""
 
     provider = "openai"
@@ -117,7 +116,7 @@ class OpenAiTransport:
         elsewhere = self._forwards.refusal(target)
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
-        collected = Collected(target, self._known_tags, request, streaming=self._config.streaming)
+        collected = OpenAiAnswer(target, self._known_tags, request, streaming=self._config.streaming)
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         if path == INFILL and request.gap is not None and error is None:
@@ -168,10 +167,6 @@ class OpenAiTransport:
         """
         tags = sorted({model.id for model in self._models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
-
-    def loading(self, model: ModelConfig) -> ModelLoad | None:  # noqa: ARG002 - ModelServer's signature
-        """None: such a server is started with its model."""
-        return None
 
     def slots(self) -> int | None:
         """How many requests llama-server answers at a time; None from another server."""

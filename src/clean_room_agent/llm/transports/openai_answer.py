@@ -11,7 +11,7 @@ from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.llm.transports import server_errors
-from clean_room_agent.llm.transports.http import CollectedAnswer, Count, read_piece, whole_characters
+from clean_room_agent.llm.transports.http import Count, StreamedAnswer, read_piece, whole_characters
 from clean_room_agent.llm.transports.server_errors import RequestTarget
 
 END = b"[DONE]"
@@ -96,7 +96,7 @@ class _Chunk(Struct, frozen=True, kw_only=True):
     completion_probabilities: list[_Token] | None = None
 
 
-class Collected(CollectedAnswer):
+class OpenAiAnswer(StreamedAnswer):
     """An answer in progress."""
 
     missing = frozenset({httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST})
@@ -116,7 +116,6 @@ class Collected(CollectedAnswer):
         """Of one object that is not complete."""
         self._event = b""
         self._chunks = 0
-        self.done = False
 
     @property
     def complete(self) -> bool:
@@ -142,7 +141,7 @@ class Collected(CollectedAnswer):
     def _take_data(self, value: bytes) -> ModelError | None:
         """Add a line of data; an object may stand on several."""
         if value == END:
-            self.done = True
+            self._ended = True
             return self.end()
         self._lines.append(value)
         held = b"\n".join(self._lines)
@@ -154,7 +153,7 @@ class Collected(CollectedAnswer):
             return self._foreign(held)
         self._lines.clear()
         self._event = b""
-        return self._add(chunk, held)
+        return self._add_chunk(chunk, held)
 
     def end(self) -> ModelError | None:
         """The error for an answer that ended without a reason, or before anything came."""
@@ -163,7 +162,7 @@ class Collected(CollectedAnswer):
             return self._foreign(held)
         if held:
             try:
-                return self._add(read_piece(held, _Chunk), held)
+                return self._add_chunk(read_piece(held, _Chunk), held)
             except ValueError:
                 return self._foreign(held)
         if self.complete and self._chunks:
@@ -171,7 +170,7 @@ class Collected(CollectedAnswer):
         said = "its end marker came alone" if self.complete else "the stream ended before its end marker"
         return server_errors.broken_off(self._target, said, begun=self.begun)
 
-    def _add(self, chunk: _Chunk, text: bytes) -> ModelError | None:
+    def _add_chunk(self, chunk: _Chunk, text: bytes) -> ModelError | None:
         self._chunks += 1
         alone = not chunk.choices and (chunk.message is not None or chunk.detail is not None)
         if chunk.error is not None or chunk.object == "error" or alone:
@@ -188,22 +187,19 @@ class Collected(CollectedAnswer):
         for choice in (chunk.choices or ())[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
-            self._pieces.add(message.content or choice.text, thought, message.tool_calls)
-            self.done = self.done or self._pieces.tripped
+            self._add(message.content or choice.text, thought, message.tool_calls)
             if choice.logprobs is not None and not (thought and not message.content):
-                self._pieces.tokens.extend(choice.logprobs.choices())
+                self._tokens.extend(choice.logprobs.choices())
             self.reason = choice.finish_reason or self.reason
         self._add_filled(chunk)
-        if self.reason and self._pieces.failed(self.reason):
-            return server_errors.ended_early(self._target, self.reason)
-        return None
+        return self._failure() if self.reason else None
 
     def _add_filled(self, chunk: _Chunk) -> None:
         """Add a piece in llama-server's own form; its last one, and an answer in one piece, holds the figures."""
-        self._pieces.add(chunk.content, None)
-        self._pieces.tokens.extend(map(_own_choice, chunk.completion_probabilities or ()))
+        self._add(chunk.content)
+        self._tokens.extend(map(_own_choice, chunk.completion_probabilities or ()))
         if chunk.stop:
-            self.done = True
+            self._ended = True
             self.reason = "length" if chunk.stop_type == "limit" else "stop"
             self.prompt_tokens, self.completion_tokens = chunk.tokens_evaluated, chunk.tokens_predicted
 

@@ -25,7 +25,6 @@ from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
     ForwardingTransport,
-    NoServer,
     RawAnswer,
     Transport,
     WindowRefusal,
@@ -109,12 +108,13 @@ class _Line(Struct, frozen=True, kw_only=True):
         )
 
 
-class ReplayTransport(NoServer):
+class ReplayTransport(Transport):
     """Answers as recorded, including errors. Of two calls with the same identity (in a resumed run), the later one
     counts.
     """
 
     provider = "replay"
+    live = False
 
     def __init__(self, calls: Iterable[ModelCall]) -> None:
         self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}

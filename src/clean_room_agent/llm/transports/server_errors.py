@@ -58,7 +58,8 @@ def read_refusal(message: str) -> WindowRefusal | None:
     if "exceed_context_size" in message or '"n_ctx"' in message:
         figures = _embedded(message)
         return WindowRefusal(
-            prompt_tokens=_count(figures.get("n_prompt_tokens")), window=_count(figures.get("n_ctx"))
+            prompt_tokens=_positive_count(figures.get("n_prompt_tokens")),
+            window=_positive_count(figures.get("n_ctx")),
         )
     for wording in _WORDINGS:
         found = wording.search(message)
@@ -88,7 +89,7 @@ def _number(digits: str | None) -> int | None:
     return None if digits is None or len(digits) > MAX_DIGITS else int(digits)
 
 
-def _count(value: object) -> int | None:
+def _positive_count(value: object) -> int | None:
     return value if isinstance(value, int) and 0 < value < 10**MAX_DIGITS else None
 
 
@@ -231,10 +232,10 @@ def reported(
     refusal = read_refusal(whole) if status in {200, 400, 413, 422, 500} else None
     if refusal is not None:
         return too_long(target, refusal), refusal
-    return _plain(target, status, _words(error), known), None
+    return _other_error(target, status, _message_of(error), known), None
 
 
-def _plain(target: RequestTarget, status: int, message: str, known: tuple[str, ...]) -> ModelError:
+def _other_error(target: RequestTarget, status: int, message: str, known: tuple[str, ...]) -> ModelError:
     dialect = target.dialect
     said = message[:SHOWN_CHARS] or "(no message)"
     if _is_missing(status, message):
@@ -310,7 +311,7 @@ def _error_of(body: str) -> object:
     return data.get("error") or (data if "message" in data else data.get("detail")) or ""
 
 
-def _words(error: object) -> str:
+def _message_of(error: object) -> str:
     """The message of an error."""
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         code = error.get("code")

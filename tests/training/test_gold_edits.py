@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.parse import parse_edits, render_edits
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
+from clean_room_agent.training.gold_edits import GoldFile, ShownPiece, edits_for
 
 CLASS = '''\
 import os
@@ -35,12 +35,12 @@ def gold(after: str, before: str = CLASS, path: str = "a.py") -> GoldFile:
     return GoldFile(path=path, before=before, after=after)
 
 
-def kinds(after: str, *shown: Shown, before: str = CLASS) -> list[tuple[str, str, str]]:
+def kinds(after: str, *shown: ShownPiece, before: str = CLASS) -> list[tuple[str, str, str]]:
     return [(edit.kind, edit.place, edit.symbol) for edit in edits_for(gold(after, before), shown)]
 
 
-def whole(text: str = CLASS) -> Shown:
-    return Shown(path="a.py", editable=True, text=text)
+def whole(text: str = CLASS) -> ShownPiece:
+    return ShownPiece(path="a.py", editable=True, text=text)
 
 
 def test_a_whole_new_definition_is_inserted_beside_a_shown_one() -> None:
@@ -54,14 +54,14 @@ def test_a_whole_new_definition_is_inserted_beside_a_shown_one() -> None:
 
 def test_a_neighbour_shown_as_a_signature_is_enough() -> None:
     after = CLASS.replace("\n\ndef main", "\n\ndef other_one():\n    return 3\n\n\ndef main")
-    reference = Shown(path="a.py", editable=False, text="def main()")
+    reference = ShownPiece(path="a.py", editable=False, text="def main()")
     assert kinds(after, reference) == [("insert", "before", "main")]
-    assert kinds(after, Shown(path="b.py", editable=False, text="def main()")) == []
+    assert kinds(after, ShownPiece(path="b.py", editable=False, text="def main()")) == []
 
 
 def test_a_neighbour_that_is_only_called_in_editable_code_is_not_shown() -> None:
     after = CLASS.replace("\n\ndef main", "\n\ndef other_one():\n    return 3\n\n\ndef main")
-    assert kinds(after, Shown(path="a.py", editable=True, text="x = main()")) == []
+    assert kinds(after, ShownPiece(path="a.py", editable=True, text="x = main()")) == []
 
 
 def test_what_is_not_definitions_alone_is_searched_for() -> None:
@@ -142,7 +142,7 @@ def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after
 def test_a_function_is_deleted_though_the_empty_lines_beside_it_are_not_shown(before: str) -> None:
     kept, dropped = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
     file = GoldFile(path="a.py", before=before.format(kept=kept, dropped=dropped), after=kept)
-    shown_pieces = [Shown(path="a.py", editable=True, text=dropped.rstrip("\n"))]
+    shown_pieces = [ShownPiece(path="a.py", editable=True, text=dropped.rstrip("\n"))]
     (edit,) = edits_for(file, shown_pieces)
     assert (edit.search, edit.replacement) == (dropped.rstrip("\n"), "")
 
@@ -155,14 +155,16 @@ def test_a_line_is_inserted_after_a_shown_one_though_an_empty_line_stands_betwee
         ("def main():\n    return LIMIT_OF_ALL", before.replace("\ndef", f"\n{new}\n\ndef")),
     ):
         file = gold(after, before)
-        (edit,) = edits_for(file, [Shown(path="a.py", editable=True, text=shown_text)])
+        (edit,) = edits_for(file, [ShownPiece(path="a.py", editable=True, text=shown_text)])
         assert before.replace(edit.search, edit.replacement) == after
 
 
 def test_where_nothing_else_fits_a_line_is_inserted_above_the_empty_lines_that_it_follows() -> None:
     before = "import os\n\nLIMIT_OF_ALL = 1\n\n\ndef main():\n    return LIMIT_OF_ALL\n"
     after = before.replace("= 1\n\n", "= 1\n\n# Why it is so.\nLIMIT_OF_ONE = 2\n")
-    (edit,) = edits_for(gold(after, before), [Shown(path="a.py", editable=True, text="LIMIT_OF_ALL = 1")])
+    (edit,) = edits_for(
+        gold(after, before), [ShownPiece(path="a.py", editable=True, text="LIMIT_OF_ALL = 1")]
+    )
     written = before.replace(edit.search, edit.replacement)
     assert written != after
     assert [line for line in written.split("\n") if line] == [line for line in after.split("\n") if line]
