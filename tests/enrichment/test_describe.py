@@ -74,13 +74,13 @@ def described(kb: KnowledgeBase, path: str) -> DescriptionRow:
     )  # fmt: skip
 
 
-def paths(files: tuple[FileRow, ...]) -> list[str]:
+def paths(files: list[FileRow]) -> list[str]:
     return [file.path for file in files]
 
 
 def describe(
     kb: KnowledgeBase, top: Path, record: Record, answer: Scripted | ServerFailed, *, max_unreadable: int = 5
-) -> Describer:
+) -> list[Described]:
     def scripted(_: ChatRequest) -> Scripted:
         if isinstance(answer, ServerFailed):
             raise answer
@@ -91,14 +91,9 @@ def describe(
         BudgetConfig(context_window=8192, reserved_tokens=2048),
     )
     models = ModelClient(router, ScriptedTransport(scripted), RecordSink(record), clock)
-    told: list[Described] = []
-    describer = Describer(
-        kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS, answered=told.append
-    )
+    describer = Describer(kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS)
     _, due = find_due_files(kb, (), every=False)
-    describer.run(due, parallel=1, max_unreadable=max_unreadable)
-    assert told == describer.done
-    return describer
+    return list(describer.describe(due, parallel=1, max_unreadable=max_unreadable))
 
 
 def test_code_is_due_the_most_imported_first_and_no_empty_file(kb: KnowledgeBase) -> None:
@@ -117,20 +112,16 @@ def test_what_is_described_as_it_is_now_is_not_due(kb: KnowledgeBase) -> None:
 def test_each_file_is_described_and_its_answer_on_record(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    describer = describe(kb, top, record, json.dumps(ANSWER))
-    assert [(file.path, file.purpose) for file in describer.done] == [
-        (path, "Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
+    assert describe(kb, top, record, json.dumps(ANSWER)) == [
+        Described(path=path, purpose="Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
     ]
-    assert (describer.described, describer.gave_up) == (3, False)
     assert [row.path for row in record.write(list_descriptions)] == ["cart.py", "money.py", "shop.py"]
 
 
 def test_after_too_many_unreadable_answers_no_further_file_is_asked_about(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    describer = describe(kb, top, record, "a cart", max_unreadable=1)
-    assert describer.gave_up
-    (file,) = describer.done
+    (file,) = describe(kb, top, record, "a cart", max_unreadable=1)
     assert file.reason.startswith("the answer cannot be read: ")
 
 

@@ -283,7 +283,7 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
     }
     if ids:
         from clean_room_agent.db.raw.indexing import get_descriptions
-        from clean_room_agent.enrichment.promotion import promote
+        from clean_room_agent.enrichment.describe import promote
 
         with contextlib.closing(connect_file("curated", target)) as copy:
             promote(copy, services.record.write(get_descriptions, ids))

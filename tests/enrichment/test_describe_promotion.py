@@ -19,7 +19,7 @@ from clean_room_agent.db.raw.indexing import (
     list_descriptions,
     mark_promoted,
 )
-from clean_room_agent.enrichment.promotion import promote
+from clean_room_agent.enrichment.describe import promote
 
 INSERT_FILE = """
 INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes) VALUES (?, ?, ?, 'python', ?, 1)
