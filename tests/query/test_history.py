@@ -8,7 +8,7 @@ from testing.repositories import commit, git, make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files
-from clean_room_agent.query.history import CommitHistory, Vote
+from clean_room_agent.query.search import CommitHistory, Vote
 
 
 class Told:

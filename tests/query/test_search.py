@@ -11,11 +11,11 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.curated.files import list_files
 from clean_room_agent.indexer.terms import terms_of
-from clean_room_agent.query.history import CommitHistory
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.query.search import (
     SATURATION,
     ChunkScores,
+    CommitHistory,
     DefinitionScore,
     FieldScores,
     NameIndex,

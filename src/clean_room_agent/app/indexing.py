@@ -12,8 +12,8 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import Listing, list_work_tree
-from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.indexer.index_run import Bounds, digest_of, recall
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from clean_room_agent.db.curated import history_rows
 from clean_room_agent.db.curated.history_rows import CommitTuple
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.history.renames import PastPlaces
 from clean_room_agent.indexer.terms import count_terms
 
 GAP = 1 << 12
@@ -21,6 +20,8 @@ SEARCHED_COMMITS = 3000
 SEARCHED_FILES = 30
 """Commits that touched more files say little of each."""
 LAST_SECOND = 253_402_300_799  # of the year 9999
+Renames = Sequence[tuple[str, str]]
+"""(old path, new path) of one commit."""
 Counts = Mapping[str, tuple[int, int]]
 """Commit -> lines added, lines deleted."""
 
@@ -35,6 +36,34 @@ class Scope(Struct, frozen=True, kw_only=True):
     """Path -> id of all files of today."""
     bound: int
     pair_bound: int
+
+
+class PastPlaces(dict[str, int]):
+    """Path in a past commit -> id of the current file, or a negative number: `lost[-1 - place]` is a path without one.
+
+    Look paths up commit by commit, newest first, and call `follow` after each commit that renames files:
+
+        commit 3 touches c           c is c
+        commit 2 renames b -> c      from here on, b is c
+        commit 1 renames a -> b      from here on, a is b, so a is c
+    """
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        super().__init__()
+        self.lost: list[str] = []
+        self._ids = ids
+
+    def __missing__(self, path: str) -> int:
+        place = self._ids.get(path)
+        if place is None:
+            self.lost.append(path)
+            place = -len(self.lost)
+        self[path] = place
+        return place
+
+    def follow(self, renames: Renames) -> None:
+        """From here on (that is, in older commits), treat each old path as the file of its new path."""
+        self.update([(old, self[new]) for old, new in renames])
 
 
 class Touches:

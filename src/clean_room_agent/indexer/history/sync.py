@@ -1,38 +1,164 @@
-"""Updates the indexed history in place; the result is the same as reading it from scratch."""
+"""Updates the indexed history in place; the result is the same as reading it from scratch.
+
+*Which commits were added, and where.* `git log` walks the graph: it emits the newest commit (by date) of those it can reach,
+and then its parents can be reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But
+once the walk has passed every added commit and those commits' parents, it goes on as that of the history before did. So
+both are followed up to that point:
+
+    before:  C B A        now:  F D E C B A        added: F E D, of which E's parent is B and D's is C
+    now up to there: (F, D, E, C, B); from A on, both walks are the same
+
+Where commits are gone (amended, reset, on another branch), the history is read anew: it has a bound.
+
+*What they renamed.* A rename `a -> b` means that older commits' `a` is what is now `b` (see `PastPlaces`), so that commits
+that are in the index already may belong to other files now: `find_moves` says which.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from clean_room_agent.db.curated import history_rows
 from clean_room_agent.db.curated.files import count_commits
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.history.delta import HistoryDelta
-from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces, Renames, Step, find_moves
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.log import Answer, LogEntry, read_log, walk
 from clean_room_agent.indexer.history.rows import (
     GAP,
     SEARCHED_COMMITS,
     Counts,
+    PastPlaces,
+    Renames,
     Scope,
     Touches,
     insert_commits,
     insert_terms,
 )
 
+
+class HistoryDelta(Struct, frozen=True, kw_only=True):
+    """What was added to a history."""
+
+    added: Mapping[str, LogEntry]
+    """Merges included, by hash."""
+    order: tuple[str, ...]
+    """Newest first: the added commits, and known ones among them."""
+
+
+def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta | None:
+    """What `head` has and `known` has not; None if it is better to read everything again.
+
+    `log`: the commits reachable from `head` but not from `known`, with their parents.
+    """
+    try:
+        added = {entry.hash: entry for entry in read_log(log.take())}
+        if is_line(added, head=head, known=known):
+            return HistoryDelta(added=added, order=tuple(added))
+        parents = {parent for entry in added.values() for parent in entry.parents.split()}
+        joints = {*parents, known} - added.keys()
+        order = splice(walk(top, head), walk(top, known), added=added.keys(), joints=joints)
+    except GitError:
+        return None  # `known` is gone: the history was rewritten and its rest thrown away
+    return None if order is None else HistoryDelta(added=added, order=order)
+
+
+def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:
+    """Whether the commits, newest first, form a single chain of parents from `head` back to `known`."""
+    hashes = list(added)
+    parents = [entry.parents for entry in added.values()]
+    return hashes[:1] == [head] and parents == [*hashes[1:], known]
+
+
+def splice(
+    new: Iterator[str], old: Iterator[str], *, added: Collection[str], joints: Collection[str]
+) -> tuple[str, ...] | None:
+    """Follow the walk `new` until it goes on as `old`; None if they order the commits they share differently, or `old` has
+    some that `new` does not reach.
+
+    `joints`: the shared commits that are parents of added ones.
+    """
+    way: list[str] = []
+    coming, open_joints = len(added), set(joints)
+    while coming or open_joints:
+        name = next(new, None)
+        if name is None:
+            return None
+        way.append(name)
+        if name in added:
+            coming -= 1
+        elif name != next(old, None):
+            return None
+        open_joints.discard(name)
+    return tuple(way)
+
+
+NO_BOUND = 1 << 62
+
+
+class Move(NamedTuple):
+    """In commits with ids `oldest` to `newest`, what was attributed to `source` belongs to `target`.
+
+    `target` is None if it belongs to different paths in different commits.
+    """
+
+    source: str
+    target: str | None
+    oldest: int
+    newest: int
+
+
+class Step(NamedTuple):
+    """One commit on the way back: whether the old history contains it, and its id if it does."""
+
+    in_old: bool
+    id: int | None
+    renames: Renames
+
+
+def find_moves(steps: Iterable[Step]) -> list[Move]:
+    """Find what must be attributed to other paths when renames are added.
+
+    `steps`: newest first; a commit that both histories share appears once.
+    """
+    then: dict[str, str] = {}
+    now: dict[str, str] = {}
+    moves: list[Move] = []
+    newest = NO_BOUND
+    last: int | None = None
+    for step in steps:
+        last = last if step.id is None else step.id
+        if not step.renames:
+            continue
+        if last is not None:
+            moves += _differences(then, now, last, newest)
+            newest, last = last - 1, None
+        for led in (then, now) if step.in_old else (now,):
+            led.update([(old, led.get(new, new)) for old, new in step.renames])
+    return moves + _differences(then, now, 0, newest)
+
+
+def _differences(then: Mapping[str, str], now: Mapping[str, str], oldest: int, newest: int) -> list[Move]:
+    changed = {path for path in {*then, *now} if then.get(path, path) != now.get(path, path)}
+    sources = sorted({then.get(path, path) for path in changed})
+    origins = {source: set() if source in then else {source} for source in sources}
+    for path, source in then.items():
+        if source in origins:
+            origins[source].add(path)
+    moves = []
+    for source in sources:
+        targets = {now.get(path, path) for path in origins[source]}
+        target = targets.pop() if len(targets) == 1 else None
+        if target != source:
+            moves.append(Move(source, target, oldest, newest))
+    return moves
+
+
 MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
-
-
-class Reader(Protocol):
-    """The questions that an update asks git."""
-
-    def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
-        """Read just these commits."""
-
-    def count_lines(self, hashes: Sequence[str]) -> Counts:
-        """(added, deleted) lines by commit; a commit that cannot be counted is missing."""
 
 
 class HistorySync:
@@ -42,10 +168,18 @@ class HistorySync:
     and subtracting.
     """
 
-    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        scope: Scope,
+        read_commits: Callable[[Sequence[str]], Sequence[LogEntry]],
+        count_lines: Callable[[Sequence[str]], Counts],
+    ) -> None:
+        """`read_commits` and `count_lines` ask git about just these commits; one that cannot be counted is missing."""
         self._conn = conn
         self._scope = scope
-        self._reader = reader
+        self._read_commits = read_commits
+        self._count_lines = count_lines
         self._renewed: set[int] = set()
 
     def find_lost(self) -> None:
@@ -93,7 +227,7 @@ class HistorySync:
         """Count the lines of all commits; `counts` holds those already known."""
         uncounted = history_rows.list_uncounted(self._conn)
         missing = [name for name in uncounted if name not in counts]
-        found = {**counts, **self._reader.count_lines(missing)} if missing else counts
+        found = {**counts, **self._count_lines(missing)} if missing else counts
         history_rows.put_line_counts(
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
@@ -127,7 +261,7 @@ class HistorySync:
         if not unclear:
             return
         hashes = history_rows.list_hashes(self._conn, sorted(unclear))
-        entries = {entry.hash: entry for entry in self._reader.read_commits(list(hashes))}
+        entries = {entry.hash: entry for entry in self._read_commits(list(hashes))}
         renames = history_rows.list_renames(self._conn, 0)
         places = PastPlaces(self._scope.ids)
         touches = Touches(places)

@@ -44,10 +44,8 @@ from itertools import chain
 
 from msgspec import Struct
 
-from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
-from clean_room_agent.indexer.references.evaluation_cache import Evaluations
-from clean_room_agent.indexer.references.file_evaluator import FileEvaluator
-from clean_room_agent.indexer.references.values import Value, World
+from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup, Value, World
+from clean_room_agent.indexer.references.evaluation_cache import Evaluations, FileEvaluator
 from clean_room_agent.languages.base import words_of
 from clean_room_agent.languages.interface import (
     DEFAULT,
