@@ -8,6 +8,7 @@ from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import symbols
+from clean_room_agent.db.curated.names import Resolution, insert_resolutions
 from clean_room_agent.db.raw.passes import DecisionRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
@@ -29,7 +30,7 @@ def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> No
     """The one symbol uses the other."""
     source = world.source()
     ends = [source.find_symbols(name)[0].id for name in (caller, callee)]
-    symbols.insert_references(world.index, [(ends[0], ends[1], "call", confidence)])
+    insert_resolutions(world.index, [Resolution(symbol_references=[(ends[0], ends[1], "call", confidence)])])
 
 
 def shown(world: World, **fields: object) -> Mapping[str | None, tuple[str, str]]:
