@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.retrieval.world import World
 
-from clean_room_agent.retrieval.named_definitions import definitions_mentioned, definitions_named
+from clean_room_agent.retrieval.retriever import definitions_mentioned, definitions_named
 
 Make = Callable[..., World]
 FILES = {

@@ -7,7 +7,7 @@ from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.retrieval.plan_targets import (
+from clean_room_agent.retrieval.precision_stage import (
     PlannedFile,
     around,
     is_small,

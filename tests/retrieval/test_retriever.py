@@ -12,8 +12,8 @@ from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.retrieval import retriever
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.retriever import STAGES
-from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, stages_named
+from clean_room_agent.retrieval.retriever import stages_named
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext
 
 Make = Callable[..., World]
 STEP = f"{TASK}:impl:p1:s1"
@@ -324,7 +324,7 @@ def test_changes_of_all_planning_passes_of_the_task_come_together(session: Sessi
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'scope'"):
-        stages_named(("scop",), STAGES, JudgmentsConfig())
+        stages_named(("scop",), JudgmentsConfig())
 
 
 @pytest.mark.parametrize(

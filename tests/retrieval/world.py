@@ -28,7 +28,7 @@ from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 TASK = "11111111-2222-4333-8444-555555555555"
 NOTHING_CHOSEN = {
@@ -136,9 +136,7 @@ class World(Struct, kw_only=True):
         )  # fmt: skip
 
     def source(self) -> RepositorySource:
-        return RepositorySource(
-            KnowledgeBase(self.index), ContextFiles(self.root), lambda text: len(text.split())
-        )
+        return RepositorySource(KnowledgeBase(self.index), self.root, lambda text: len(text.split()))
 
     def close(self) -> None:
         self.session.close()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
+from clean_room_agent.artifacts.context import ContextRequest, Judgment, Subject, TaskQuery, fence_for, frame
 from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, Evidence, StackFrame, describe_evidence
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import (
@@ -92,7 +92,7 @@ def add_model_hints(
         note = Decision(
             stage=STAGE,
             reason=f"the answer could not be read: {fault}",
-            verdict=Verdict(label="", reason=fault, call_id=reply.call_id),
+            verdict=Verdict(label="", reason=fault, judgment=Judgment(call_id=reply.call_id)),
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
     return _merge(found, near, reply.value, source, reply.call_id)
@@ -236,5 +236,7 @@ def _merge(
 
 
 def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:
-    verdict = Verdict(label="", reason=reason, call_id=call_id) if call_id is not None else None
+    verdict = (
+        Verdict(label="", reason=reason, judgment=Judgment(call_id=call_id)) if call_id is not None else None
+    )
     return Decision(stage=STAGE, subject=Subject(path=name), reason=reason, verdict=verdict)

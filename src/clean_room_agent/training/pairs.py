@@ -43,7 +43,7 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 from clean_room_agent.training.near_miss_questions import more_file_questions
 
@@ -254,7 +254,7 @@ class _Run:
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
             self._state.kb,
-            ContextFiles(self._state.root),
+            self._state.root,
             lambda text: self._models.count(text, "reasoning"),
         )
         query = recall(self._session, request.pass_id).query
