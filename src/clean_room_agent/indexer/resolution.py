@@ -8,7 +8,7 @@ from pathlib import Path
 from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, Resolution, StoredNames
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.references.evaluation_cache import Evaluations
+from clean_room_agent.indexer.references.evaluate import Evaluations
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.indexer.write import Changes
