@@ -1,10 +1,12 @@
 """The repository's instructions for agents (AGENTS.md and the like): the sections on writing code that fit a prompt."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
+from clean_room_agent.retrieval.pieces import joined_spans
 from clean_room_agent.retrieval.stage import Decision, Selection
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
@@ -76,32 +78,11 @@ def _fitting(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: 
             chosen.append((first, last))
             left -= size
         elif not chosen:
-            end = _last_that_fits(lines, first, last, count, most)
-            return [(first, end)] if end >= first else []
-    return _joined(sorted(chosen))
-
-
-def _last_that_fits(
-    lines: Sequence[str], first: int, last: int, count: Callable[[Sequence[str]], int], most: int
-) -> int:
-    fits, beyond = first - 1, last + 1
-    while beyond - fits > 1:
-        middle = (fits + beyond) // 2
-        if count(lines[first - 1 : middle]) <= most:
-            fits = middle
-        else:
-            beyond = middle
-    return fits
-
-
-def _joined(chosen: Sequence[Lines]) -> list[Lines]:
-    joined: list[Lines] = []
-    for first, last in chosen:
-        if joined and joined[-1][1] + 1 == first:
-            joined[-1] = (joined[-1][0], last)
-        else:
-            joined.append((first, last))
-    return joined
+            fitting = bisect_right(
+                range(first, last + 1), most, key=lambda end: count(lines[first - 1 : end])
+            )
+            return [(first, first + fitting - 1)] if fitting else []
+    return joined_spans(sorted(chosen), gap=1)
 
 
 def _selection(path: str, lines: Lines, reason: str) -> Selection:

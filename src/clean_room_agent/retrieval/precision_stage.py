@@ -245,7 +245,11 @@ class PrecisionStage:
             tuple(item_name(one.path, one.symbol) for one in (*whole, *named)),
             nothing_chosen=not context.selections,
         )
-        chosen = [_judged_selection(scored, verdict) for scored, verdict in judged if verdict.label]
+        chosen = [
+            scored.select(DETAILS[verdict.label], verdict.reason)
+            for scored, verdict in judged
+            if verdict.label
+        ]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
             belonging = _belonging(targets, [*whole, *named, *chosen])
@@ -435,10 +439,6 @@ def _belonging(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> li
         if target.view.row.path not in whole:
             found += around(target, [scored for scored in target.pieces if scored.key in keys])
     return found
-
-
-def _judged_selection(scored: ScoredPiece, verdict: Verdict) -> Selection:
-    return scored.select(DETAILS[verdict.label], verdict.reason)
 
 
 def _test_selections(

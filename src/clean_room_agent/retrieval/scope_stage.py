@@ -123,10 +123,7 @@ def _option(entry: Candidate, score: float, terms: Mapping[str, float], source: 
 
 def describe_file(path: str, terms: Mapping[str, float], source: RepositorySource) -> str:
     """What the file defines, and the lines of it that are nearest to the task, as a judge is shown them."""
-    row = source.file(path)
-    if row is None:
-        return ""
-    names = top_names(source.definitions(row), most=NAMES_SHOWN)
+    names = top_names(source.definitions_at(path), most=NAMES_SHOWN)
     text = source.text(path)
     shown = f"defines {', '.join(names)}\n" if names else ""
     if text is not None:

@@ -260,8 +260,7 @@ class RepositorySource:
             for piece in pieces
         )
 
-    def definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
-        """The file's definitions with their documentation."""
+    def _described_definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
         docs = {
             doc.symbol_id: doc.content.strip() for doc in reversed(self.kb.get_docstrings_for_file(row.id))
         }
@@ -279,10 +278,10 @@ class RepositorySource:
         )
 
     def definitions_at(self, path: str) -> tuple[IndexedDefinition, ...]:
-        """The definitions of the file at a path; empty if it is not indexed."""
+        """The definitions of the file at a path, with their documentation; empty if it is not indexed."""
         if path not in self._definitions:
             row = self._by_path().get(path)
-            self._definitions[path] = self.definitions(row) if row is not None else ()
+            self._definitions[path] = self._described_definitions(row) if row is not None else ()
         return self._definitions[path]
 
     def _by_path(self) -> dict[str, FileRow]:
