@@ -7,8 +7,8 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated import history_rows
-from clean_room_agent.db.curated.history_rows import CommitTuple
+from clean_room_agent.db.curated import history
+from clean_room_agent.db.curated.history import CommitTuple
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
 from clean_room_agent.indexer.terms import count_terms
@@ -117,7 +117,7 @@ class Touches:
 
 def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
     """Replace the history by `entries`, newest first. What they touched is written by `write_touches`."""
-    history_rows.clear_history(conn)
+    history.clear_history(conn)
     numbered = list(zip(_numbers(entries), entries, strict=True))
     insert_commits(conn, repo_id, reversed(numbered), counts)
     insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
@@ -128,11 +128,11 @@ def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -
     touches = Touches(PastPlaces(scope.ids))
     for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
-    history_rows.insert_file_commits(conn, touches.file_commits())
-    history_rows.insert_lost_commits(conn, touches.lost_commits())
+    history.insert_file_commits(conn, touches.file_commits())
+    history.insert_lost_commits(conn, touches.lost_commits())
     pair_counts, newest = touches.pairs(scope.pair_bound)
     hashes = {number: entry.hash for number, entry in zip(_numbers(entries), entries, strict=True)}
-    history_rows.load_pairs(
+    history.load_pairs(
         conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts))
     )
 
@@ -147,15 +147,15 @@ def insert_commits(
 ) -> None:
     """Insert the commits and their renames."""
     listed = list(numbered)
-    history_rows.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
-    history_rows.insert_renames(
+    history.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
+    history.insert_renames(
         conn, ((number, old, new) for number, entry in listed for old, new in entry.renames)
     )
 
 
 def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
     """Store the search terms of these commits' messages, except for commits that touched too many files."""
-    history_rows.put_terms(
+    history.put_terms(
         conn,
         (
             (number, terms_text(entry.message))

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated import history_rows
+from clean_room_agent.db.curated import history
 from clean_room_agent.db.curated.files import count_commits
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError
@@ -184,12 +184,12 @@ class HistorySync:
 
     def find_lost(self) -> None:
         """Attribute commits of paths without a file to files that now have these paths."""
-        for path in history_rows.list_lost_paths(self._conn):
+        for path in history.list_lost_paths(self._conn):
             file_id = self._scope.ids.get(path)
             if file_id is not None:
-                commits = history_rows.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
-                history_rows.put_past(self._conn, path, file_id, commits)
-                history_rows.forget_lost_path(self._conn, path)
+                commits = history.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
+                history.put_past(self._conn, path, file_id, commits)
+                history.forget_lost_path(self._conn, path)
                 self._renewed.add(file_id)
 
     def follow(self, delta: HistoryDelta) -> bool:
@@ -198,8 +198,8 @@ class HistorySync:
         Returns False if the stored rows do not suffice; the history must then be read from scratch.
         """
         full = count_commits(self._conn) >= self._scope.bound
-        shared = history_rows.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
-        renames = history_rows.list_renames(self._conn, min(shared.values())) if shared else {}
+        shared = history.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
+        renames = history.list_renames(self._conn, min(shared.values())) if shared else {}
         unclear = self._move(find_moves(_steps(delta, shared, renames)))
         if len(unclear) > MANY:
             return False
@@ -216,19 +216,19 @@ class HistorySync:
     def settle_pairs(self) -> None:
         """Recompute the co-change counts of files for which adjusting them was not enough."""
         for file_id in sorted(self._renewed):
-            history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
+            history.renew_pairs(self._conn, file_id, self._scope.pair_bound)
 
     def settle_terms(self) -> None:
         """Keep search terms for the newest commits only."""
-        oldest = history_rows.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
-        history_rows.drop_terms(self._conn, oldest)
+        oldest = history.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
+        history.drop_terms(self._conn, oldest)
 
     def settle_lines(self, counts: Counts) -> None:
         """Count the lines of all commits; `counts` holds those already known."""
-        uncounted = history_rows.list_uncounted(self._conn)
+        uncounted = history.list_uncounted(self._conn)
         missing = [name for name in uncounted if name not in counts]
         found = {**counts, **self._count_lines(missing)} if missing else counts
-        history_rows.put_line_counts(
+        history.put_line_counts(
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
         )
@@ -240,7 +240,7 @@ class HistorySync:
         taken: list[tuple[str, list[int]]] = []
         for move in moves:
             source = ids.get(move.source)
-            commits = history_rows.take_past(
+            commits = history.take_past(
                 self._conn, move.source, source, oldest=move.oldest, newest=move.newest
             )
             if commits and source is not None:
@@ -251,7 +251,7 @@ class HistorySync:
                 taken.append((move.target, commits))
         for path, commits in taken:
             target = ids.get(path)
-            history_rows.put_past(self._conn, path, target, commits)
+            history.put_past(self._conn, path, target, commits)
             if commits and target is not None:
                 self._renewed.add(target)
         return unclear
@@ -260,9 +260,9 @@ class HistorySync:
         """Read from git what these commits touched."""
         if not unclear:
             return
-        hashes = history_rows.list_hashes(self._conn, sorted(unclear))
+        hashes = history.list_hashes(self._conn, sorted(unclear))
         entries = {entry.hash: entry for entry in self._read_commits(list(hashes))}
-        renames = history_rows.list_renames(self._conn, 0)
+        renames = history.list_renames(self._conn, 0)
         places = PastPlaces(self._scope.ids)
         touches = Touches(places)
         again = {number: entries[name] for name, number in hashes.items()}
@@ -271,8 +271,8 @@ class HistorySync:
                 touches.add(number, again[number])
             else:
                 places.follow(renames[number])
-        history_rows.insert_file_commits(self._conn, touches.file_commits())
-        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
+        history.insert_file_commits(self._conn, touches.file_commits())
+        history.insert_lost_commits(self._conn, touches.lost_commits())
         self._renewed.update(touches.by_file)
 
     def _numbers(
@@ -292,7 +292,7 @@ class HistorySync:
                 newer, run = shared[name], []
         if not run:
             return numbers
-        older = history_rows.id_before(self._conn, NO_BOUND if newer is None else newer)
+        older = history.id_before(self._conn, NO_BOUND if newer is None else newer)
         if older is None and full:
             return None
         return numbers if _spread(run, older or 0, newer, numbers) else None
@@ -317,22 +317,22 @@ class HistorySync:
         """Insert new commits and what they touched."""
         listed = sorted(numbered)
         insert_commits(self._conn, self._scope.repo_id, listed, {})
-        history_rows.insert_file_commits(self._conn, touches.file_commits())
-        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
+        history.insert_file_commits(self._conn, touches.file_commits())
+        history.insert_lost_commits(self._conn, touches.lost_commits())
         counts, newest = touches.pairs(self._scope.pair_bound)
-        history_rows.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
+        history.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
 
     def _forget(self, surplus: int) -> None:
         """Delete the oldest commits."""
-        leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
+        leaving = history.list_touched(self._conn, 0, history.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
-        history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
-        history_rows.delete_commits(self._conn, [touched.id for touched in leaving])
-        history_rows.drop_dead_lost(self._conn)
+        history.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
+        history.delete_commits(self._conn, [touched.id for touched in leaving])
+        history.drop_dead_lost(self._conn)
 
 
 def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
