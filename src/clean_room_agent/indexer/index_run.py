@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -17,6 +17,9 @@ from clean_room_agent.git.repository import Listing
 from clean_room_agent.json_values import from_json, to_json
 from clean_room_agent.safe_open import open_named
 
+if TYPE_CHECKING:  # importing the configuration takes longer than finding out that nothing changed
+    from clean_room_agent.indexer.config import IndexConfig
+
 VERSION = "7"
 """Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
 SCANNED_KEY = "scanned_at_ns"
@@ -27,33 +30,16 @@ CONFIG_VERSION = "1"
 """Raised when a configuration is no longer checked in the same way, so that what is remembered of it does not count."""
 
 
-class Bounds(Protocol):
-    """Limits on what an index covers; `IndexConfig` and `RememberedBounds` both satisfy it."""
-
-    @property
-    def history(self) -> int:
-        """Number of newest commits to read, not counting merges."""
-
-    @property
-    def max_file_bytes(self) -> int:
-        """Files larger than this are not indexed."""
-
-    @property
-    def pair_bound(self) -> int:
-        """A commit that touches more files than this says nothing about which files belong together."""
-
-    @property
-    def lock_timeout(self) -> float:
-        """Seconds to wait while another process is indexing the repository."""
-
-
 class RememberedBounds(NamedTuple):
-    """Bounds that an earlier run has validated and stored."""
+    """Limits on what an index covers, as an earlier run has validated and stored them; see `IndexConfig`."""
 
     history: int
     max_file_bytes: int
     pair_bound: int
     lock_timeout: float
+
+
+Bounds: TypeAlias = "IndexConfig | RememberedBounds"
 
 
 class IndexRun(Struct, frozen=True, kw_only=True):

@@ -45,8 +45,22 @@ def find_conventions(
         part = "" if shown == len(text.lines) else f"; {shown} of its {len(text.lines)} lines"
         reason = f"what the repository tells agents{part}"
         if not chosen:
-            return (), (_note(path, f"{reason}: no line fits into {config.max_tokens} tokens"),)
-        return tuple(_selection(path, lines, reason) for lines in chosen), ()
+            note = f"{reason}: no line fits into {config.max_tokens} tokens"
+            return (), (Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=note),)
+        selections = (
+            Selection(
+                path=path,
+                start_line=first,
+                end_line=last,
+                detail="supporting",
+                section="conventions",
+                tier=1,
+                score=1.0,
+                reason=reason,
+            )
+            for first, last in chosen
+        )
+        return tuple(selections), ()
     return (), ()
 
 
@@ -83,20 +97,3 @@ def _fitting(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: 
             )
             return [(first, first + fitting - 1)] if fitting else []
     return joined_spans(sorted(chosen), gap=1)
-
-
-def _selection(path: str, lines: Lines, reason: str) -> Selection:
-    return Selection(
-        path=path,
-        start_line=lines[0],
-        end_line=lines[1],
-        detail="supporting",
-        section="conventions",
-        tier=1,
-        score=1.0,
-        reason=reason,
-    )
-
-
-def _note(path: str, reason: str) -> Decision:
-    return Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=reason)

@@ -261,21 +261,19 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
 
 
 def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:
-    selections = []
-    for entry in context.files:
-        text = source.text(entry.path)
-        if text is not None:
-            selection = Selection(
-                path=entry.path,
-                start_line=1,
-                end_line=len(text.lines),
-                detail="primary",
-                tier=entry.tier,
-                score=entry.score,
-                reason="in scope; no stage chose what of it is shown",
-            )
-            selections.append(selection)
-    return tuple(selections)
+    return tuple(
+        Selection(
+            path=entry.path,
+            start_line=1,
+            end_line=len(text.lines),
+            detail="primary",
+            tier=entry.tier,
+            score=entry.score,
+            reason="in scope; no stage chose what of it is shown",
+        )
+        for entry in context.files
+        if (text := source.text(entry.path)) is not None
+    )
 
 
 def remember(states: States, query: TaskQuery, context: StageContext, package: ContextPackage) -> None:

@@ -57,7 +57,13 @@ class ScopeStage:
         verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
             batch = [
-                _option(entry, entry.score / top, terms, source) for entry in waiting[len(options) :][:count]
+                Option(
+                    key=entry.path,
+                    name=entry.path,
+                    text=describe_file(entry.path, terms, source),
+                    score=entry.score / top,
+                )
+                for entry in waiting[len(options) :][:count]
             ]
             if not batch:
                 break
@@ -115,10 +121,6 @@ def _decide(entry: Candidate, verdict: Verdict | None, passed_over: str) -> Deci
         reason=reason,
         verdict=verdict,
     )
-
-
-def _option(entry: Candidate, score: float, terms: Mapping[str, float], source: RepositorySource) -> Option:
-    return Option(key=entry.path, name=entry.path, text=describe_file(entry.path, terms, source), score=score)
 
 
 def describe_file(path: str, terms: Mapping[str, float], source: RepositorySource) -> str:

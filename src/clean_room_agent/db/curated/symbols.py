@@ -13,13 +13,9 @@ BY_NAME = f"""
 SELECT {COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.name = ?
 ORDER BY f.path, s.start_line, s.id
 """  # noqa: S608
-CALLERS = f"""
-SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.caller_symbol_id
-WHERE r.callee_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
-"""  # noqa: S608
-CALLEES = f"""
-SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.callee_symbol_id
-WHERE r.caller_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
+NEIGHBORS = f"""
+SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.{{}}_symbol_id
+WHERE r.{{}}_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
 """  # noqa: S608
 INSERT_SYMBOL = """
 INSERT INTO symbols
@@ -125,12 +121,12 @@ def find_symbols(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
 
 def list_callers(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that use this one, highest confidence first."""
-    return _neighbors(conn, CALLERS, symbol_id, "caller")
+    return _neighbors(conn, symbol_id, "caller", "callee")
 
 
 def list_callees(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that this one uses, highest confidence first."""
-    return _neighbors(conn, CALLEES, symbol_id, "callee")
+    return _neighbors(conn, symbol_id, "callee", "caller")
 
 
 def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
@@ -215,11 +211,12 @@ def count_named(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -
 
 
 def _neighbors(
-    conn: sqlite3.Connection, query: str, symbol_id: int, direction: str
+    conn: sqlite3.Connection, symbol_id: int, direction: str, asked: str
 ) -> tuple[NeighborRow, ...]:
+    rows = conn.execute(NEIGHBORS.format(direction, asked), (symbol_id,))
     return tuple(
         NeighborRow(symbol=symbol_from(row), direction=direction, reference_kind=row[9], confidence=row[10])
-        for row in conn.execute(query, (symbol_id,))
+        for row in rows
     )
 
 
