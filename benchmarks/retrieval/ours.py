@@ -7,7 +7,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.candidates import find_candidates
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 
 def open_index(top: Path) -> KnowledgeBase:
@@ -18,6 +18,6 @@ def open_index(top: Path) -> KnowledgeBase:
 def candidates(kb: KnowledgeBase, top: Path, text: str) -> tuple[str, ...]:
     """What `cra retrieve TEXT --no-model` chooses from, in its order."""
     request = ContextRequest(pass_id="benchmark", mode="implement", role="coding", task=text)
-    source = RepositorySource(kb, ContextFiles(top), len)
+    source = RepositorySource(kb, top, len)
     found, _ = find_candidates(request, analyse(request, source).query, source)
     return tuple(candidate.path for candidate in found)

@@ -17,7 +17,7 @@ class Record:
     def __init__(self) -> None:
         self.rows: list[IndexRunRow] = []
 
-    def note(self, row: IndexRunRow, generated: Sequence[tuple[str, str]]) -> None:
+    def append(self, row: IndexRunRow, generated: Sequence[tuple[str, str]]) -> None:
         assert generated == ()
         self.rows.append(row)
 
@@ -29,7 +29,7 @@ def fail() -> IndexSummary:
 def test_a_failed_run_is_recorded_and_its_error_rises() -> None:
     record = Record()
     with pytest.raises(IndexingError):
-        index_recorded(Path("/repo"), fail, note=record.note, now=lambda: "2026-01-02T03:04:05Z")
+        index_recorded(Path("/repo"), fail, append=record.append, now=lambda: "2026-01-02T03:04:05Z")
     (row,) = record.rows
     assert (row.status, row.repo_path, row.files_scanned) == ("failed", "/repo", 0)
     assert row.timestamp == "2026-01-02T03:04:05Z"

@@ -2,6 +2,7 @@ import contextlib
 import os
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.run_index import RUN_COMMIT_KEY, Follow, IndexCopy, IndexProcess, IndexTree, Refresh
+from clean_room_agent.app.run_index import (
+    RUN_COMMIT_KEY,
+    IndexCopy,
+    IndexProcess,
+    index_commit,
+    index_tree,
+    refresh_for_run,
+)
 from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.outcomes import TimeKind
@@ -50,7 +58,7 @@ def is_running(pid: int) -> bool:
 
 def test_who_waits_finds_the_index_up_to_date_and_the_run_on_record(workspace: Workspace) -> None:
     told: list[tuple[int, int]] = []
-    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
+    with IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK)) as index:
         index.wait(lambda done, total: told.append((done, total)))
         with opened(workspace.curated) as conn:
             assert conn.execute("SELECT count(*) FROM files").fetchone()[0] == len(FILES)
@@ -66,7 +74,7 @@ def test_the_index_run_is_timed(workspace: Workspace) -> None:
     times = TimeLog("task", utc_now)
     with (
         times.connected(rows.append),
-        IndexProcess(Refresh(workspace, IndexConfig(), TASK), times.timed) as index,
+        IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK), times.timed) as index,
     ):
         index.wait(lambda _done, _total: None)
     (row,) = rows
@@ -77,7 +85,7 @@ def test_the_index_run_is_timed(workspace: Workspace) -> None:
 def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) -> None:
     (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
     with (
-        IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index,
+        IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK)) as index,
         pytest.raises(IndexingError, match=r"pkg/m1\.py"),
     ):
         index.wait(lambda _done, _total: None)
@@ -85,22 +93,22 @@ def test_what_went_wrong_is_raised_where_somebody_waits(workspace: Workspace) ->
 
 def test_nobody_waits_and_nothing_is_left_running(workspace: Workspace) -> None:
     began = time.monotonic()
-    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
+    with IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK)) as index:
         (process,) = index._pool._children.values()
         assert is_running(process)
     assert not is_running(process)
     assert time.monotonic() - began < PATIENCE
-    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as again:
+    with IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK)) as again:
         again.wait(lambda _done, _total: None)
 
 
 def test_jobs_are_done_in_turn_and_after_the_first(workspace: Workspace) -> None:
     told: list[tuple[int, int]] = []
-    with IndexProcess(Refresh(workspace, IndexConfig(), TASK)) as index:
+    with IndexProcess(partial(refresh_for_run, workspace, IndexConfig(), TASK)) as index:
         (workspace.repo / "pkg" / "m1.py").write_text("def changed():\n    return 1\n")
         for commit in ("c0ffee", "c0ffee2"):
             index.do(
-                Follow(workspace.curated, workspace.repo, ("pkg/m1.py",), commit),
+                partial(index_commit, workspace.curated, workspace.repo, ("pkg/m1.py",), commit),
                 lambda done, total: told.append((done, total)),
             )
             with opened(workspace.curated) as conn:
@@ -113,7 +121,7 @@ def test_jobs_are_done_in_turn_and_after_the_first(workspace: Workspace) -> None
 
 def test_a_work_tree_is_indexed_without_a_row_in_a_record(workspace: Workspace) -> None:
     with IndexProcess() as index:
-        index.do(IndexTree(workspace.repo, IndexConfig()), lambda _done, _total: None)
+        index.do(partial(index_tree, workspace.repo, IndexConfig()), lambda _done, _total: None)
     assert workspace.curated.exists()
     assert not workspace.raw.exists()
 
@@ -121,7 +129,7 @@ def test_a_work_tree_is_indexed_without_a_row_in_a_record(workspace: Workspace) 
 def test_a_job_that_fails_says_so_to_who_asked_for_it(workspace: Workspace) -> None:
     (workspace.repo / "pkg" / "m1.py").write_bytes(b"# coding: nonsense\nx = '\xff'\n")
     with IndexProcess() as index, pytest.raises(IndexingError, match=r"pkg/m1\.py"):
-        index.do(IndexTree(workspace.repo, IndexConfig()), lambda _done, _total: None)
+        index.do(partial(index_tree, workspace.repo, IndexConfig()), lambda _done, _total: None)
 
 
 def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
@@ -132,7 +140,9 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         settings = load_settings(workspace.config, Overrides())
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
-            indexing = stack.enter_context(IndexProcess(Refresh(workspace, settings.index, "wall")))
+            indexing = stack.enter_context(
+                IndexProcess(partial(refresh_for_run, workspace, settings.index, "wall"))
+            )
             services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
             parts = stack.enter_context(
                 run_parts(

@@ -34,7 +34,7 @@ OWN_NAMES = {
     "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",
     "db/session.py": "the session's own file",
-    "indexer/bounds.py": "config.toml",
+    "indexer/index_run.py": "config.toml",
     "app/config_values.py": "config.toml",
     "report/page/html.py": "templates of the package, and the beginning of what -o names",
     "training/dataset.py": "a folder that it has just made",

@@ -27,7 +27,7 @@ from clean_room_agent.retrieval.judges import ThresholdJudge, question_text
 from clean_room_agent.retrieval.retriever import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 
-BUILT: dict[str, RetrievalStage[Any]] = {
+BUILT: dict[str, RetrievalStage] = {
     **{name: make(JudgmentsConfig()) for name, make in STAGES.items()},
 }
 ROOT = Path(__file__).parents[2]

@@ -1,22 +1,35 @@
+import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.index_dump import index
 from testing.repositories import make_repository
 from tests.retrieval.world import RecordSink, clock
 
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.db.raw.indexing import DescriptionRow, list_descriptions
+from clean_room_agent.db.curated.metadata import FileMetadataRow
+from clean_room_agent.db.raw.indexing import (
+    ENRICHMENT_OUTPUTS,
+    DescriptionRow,
+    EnrichmentRow,
+    append_enrichment,
+    list_descriptions,
+    mark_promoted,
+)
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.describe import (
     FAILURES_IN_A_ROW,
     Described,
     Describer,
     find_due_files,
+    promote,
 )
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.client import ModelClient
@@ -74,13 +87,13 @@ def described(kb: KnowledgeBase, path: str) -> DescriptionRow:
     )  # fmt: skip
 
 
-def paths(files: tuple[FileRow, ...]) -> list[str]:
+def paths(files: list[FileRow]) -> list[str]:
     return [file.path for file in files]
 
 
 def describe(
     kb: KnowledgeBase, top: Path, record: Record, answer: Scripted | ServerFailed, *, max_unreadable: int = 5
-) -> Describer:
+) -> list[Described]:
     def scripted(_: ChatRequest) -> Scripted:
         if isinstance(answer, ServerFailed):
             raise answer
@@ -91,14 +104,9 @@ def describe(
         BudgetConfig(context_window=8192, reserved_tokens=2048),
     )
     models = ModelClient(router, ScriptedTransport(scripted), RecordSink(record), clock)
-    told: list[Described] = []
-    describer = Describer(
-        kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS, answered=told.append
-    )
+    describer = Describer(kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS)
     _, due = find_due_files(kb, (), every=False)
-    describer.run(due, parallel=1, max_unreadable=max_unreadable)
-    assert told == describer.done
-    return describer
+    return list(describer.describe(due, parallel=1, max_unreadable=max_unreadable))
 
 
 def test_code_is_due_the_most_imported_first_and_no_empty_file(kb: KnowledgeBase) -> None:
@@ -117,20 +125,16 @@ def test_what_is_described_as_it_is_now_is_not_due(kb: KnowledgeBase) -> None:
 def test_each_file_is_described_and_its_answer_on_record(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    describer = describe(kb, top, record, json.dumps(ANSWER))
-    assert [(file.path, file.purpose) for file in describer.done] == [
-        (path, "Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
+    assert describe(kb, top, record, json.dumps(ANSWER)) == [
+        Described(path=path, purpose="Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
     ]
-    assert (describer.described, describer.gave_up) == (3, False)
     assert [row.path for row in record.write(list_descriptions)] == ["cart.py", "money.py", "shop.py"]
 
 
 def test_after_too_many_unreadable_answers_no_further_file_is_asked_about(
     kb: KnowledgeBase, top: Path, record: Record
 ) -> None:
-    describer = describe(kb, top, record, "a cart", max_unreadable=1)
-    assert describer.gave_up
-    (file,) = describer.done
+    (file,) = describe(kb, top, record, "a cart", max_unreadable=1)
     assert file.reason.startswith("the answer cannot be read: ")
 
 
@@ -138,3 +142,131 @@ def test_a_server_that_keeps_failing_is_an_error(kb: KnowledgeBase, top: Path, r
     assert FAILURES_IN_A_ROW == 3
     with pytest.raises(ServerFailed, match="out of memory"):
         describe(kb, top, record, ServerFailed("out of memory"))
+
+
+INSERT_FILE = """
+INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes) VALUES (?, ?, ?, 'python', ?, 1)
+"""
+PATHS = ("a.py", "b.py", "c.py")
+
+
+@pytest.fixture
+def curated(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(connect_file("curated", tmp_path / "curated.sqlite")) as conn:
+        repo = files.put_repo(conn, path="/r", remote_url=None, indexed_at="2026-01-02T03:04:05Z")
+        for number, path in enumerate(PATHS, start=1):
+            conn.execute(INSERT_FILE, (number, repo, path, f"{path} now"))
+        yield conn
+
+
+def description(number: int, path: str, content: str = "now", *, promoted: bool = False) -> DescriptionRow:
+    return DescriptionRow(
+        id=number,
+        path=path,
+        content_hash=f"{path} {content}",
+        purpose=f"purpose {number}",
+        module="m",
+        domain="Money",
+        concepts=("ä", "b"),
+        public_api_surface=(),
+        complexity_notes="",
+        promoted=promoted,
+    )
+
+
+def purposes(curated: sqlite3.Connection) -> dict[int, str | None]:
+    return {row.file_id: row.purpose for row in metadata.list_metadata(curated)}
+
+
+def test_current_descriptions_come_in_and_others_do_not(curated: sqlite3.Connection) -> None:
+    known = [description(1, "a.py"), description(2, "b.py", "before"), description(3, "gone.py")]
+    done, ids = promote(curated, known)
+    assert (done.promoted, done.unchanged, done.outdated, ids) == (1, 0, ("b.py",), (1,))
+    assert purposes(curated) == {1: "purpose 1"}
+
+
+def test_promoting_again_changes_nothing(curated: sqlite3.Connection) -> None:
+    known = [description(1, "a.py")]
+    promote(curated, known)
+    before = curated.total_changes
+    done, ids = promote(curated, [replace(known[0], promoted=True)])
+    assert (done.promoted, done.unchanged, ids) == (0, 1, ())
+    assert curated.total_changes == before
+
+
+def test_a_newer_description_takes_the_place_of_the_old_one(curated: sqlite3.Connection) -> None:
+    promote(curated, [description(1, "a.py")])
+    done, ids = promote(curated, [description(1, "a.py"), description(5, "a.py")])
+    assert (done.promoted, ids) == (1, (5,))
+    assert purposes(curated) == {1: "purpose 5"}
+
+
+def test_a_file_that_changed_loses_its_description(curated: sqlite3.Connection) -> None:
+    promote(curated, [description(1, "a.py"), description(2, "b.py")])
+    curated.execute("UPDATE files SET content_hash = 'new' WHERE path = 'a.py'")
+    assert promote(curated, [description(1, "a.py"), description(2, "b.py")])[0].outdated == ("a.py",)
+    assert purposes(curated) == {2: "purpose 2"}
+
+
+def test_descriptions_that_the_record_knows_nothing_of_stay(curated: sqlite3.Connection) -> None:
+    own = FileMetadataRow(
+        file_id=3,
+        purpose="by hand",
+        module=None,
+        domain=None,
+        concepts=(),
+        public_api_surface=(),
+        complexity_notes=None,
+    )
+    metadata.put_metadata(curated, [own])
+    promote(curated, [description(1, "a.py")])
+    assert metadata.get_metadata(curated, 3) == own
+
+
+def test_nothing_comes_in_where_something_fails(curated: sqlite3.Connection) -> None:
+    curated.execute(
+        "CREATE TRIGGER no_b BEFORE INSERT ON file_metadata WHEN NEW.file_id = 2 "
+        "BEGIN SELECT RAISE(ABORT, 'no'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError):
+        promote(curated, [description(1, "a.py"), description(2, "b.py")])
+    assert purposes(curated) == {}
+
+
+def test_what_is_promoted_is_found_whatever_the_case(curated: sqlite3.Connection) -> None:
+    promote(curated, [description(1, "a.py")])
+    for wanted in (
+        {"domain": "money"},
+        {"module": "M"},
+        {"concept": "B"},
+        {"domain": "MONEY", "concept": "ä"},
+    ):
+        given = {"domain": None, "module": None, "concept": None} | wanted
+        found = metadata.search_by_metadata(curated, **given)
+        assert [file.path for file in found] == ["a.py"], wanted
+
+
+def test_of_several_descriptions_of_one_content_the_newest_is_listed(tmp_path: Path) -> None:
+    def row(content_hash: str, purpose: str) -> EnrichmentRow:
+        return EnrichmentRow(
+            file_id=1,
+            path="a.py",
+            content_hash=content_hash,
+            model="m",
+            purpose=purpose,
+            module="",
+            domain="",
+            raw_prompt="?",
+            raw_response="!",
+            timestamp="2026-01-02T03:04:05Z",
+        )
+
+    with contextlib.closing(connect_file("raw", tmp_path / "raw.sqlite")) as conn:
+        ids = [append_enrichment(conn, row(*said)) for said in (("x", "1"), ("y", "2"), ("x", "3"))]
+        assert [each.purpose for each in list_descriptions(conn)] == ["2", "3"]
+        mark_promoted(conn, ids[1:])
+        assert [each.promoted for each in ENRICHMENT_OUTPUTS.select(conn, "ORDER BY path, id")] == [
+            False,
+            True,
+            True,
+        ]

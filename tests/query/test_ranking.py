@@ -10,10 +10,9 @@ from testing.repositories import commit, make_repository
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.paths import kind_of
 from clean_room_agent.query import ranking
-from clean_room_agent.query.history import Vote
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
-from clean_room_agent.query.search import SearchQuery
+from clean_room_agent.query.search import SearchQuery, Vote
 
 PATHS = {1: "a.py", 2: "b.py", 3: "c.py"}
 FILES = {

@@ -4,7 +4,7 @@ from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.db.curated.history_rows import load_pairs
+from clean_room_agent.db.curated.history import load_pairs
 from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.stage import Candidate

@@ -8,7 +8,7 @@ from testing.client.memory_sink import MemorySink
 from testing.client.scripted_transport import ScriptedTransport
 from tests.retrieval.world import context_request
 
-from clean_room_agent.artifacts.context import RefinementRequest
+from clean_room_agent.artifacts.context import Judgment, RefinementRequest
 from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, Evidence, FailingTest, describe_evidence
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
@@ -27,7 +27,7 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_BATCH,
     SCOPE_JUDGMENT,
 )
-from clean_room_agent.retrieval.stage import Option, Verdict, Weight
+from clean_room_agent.retrieval.stage import Option, Verdict
 
 LABELS = (CHANGE, READ)
 
@@ -168,7 +168,7 @@ def test_the_threshold_counts_on_the_probability_of_yes(
         SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope"
     )
     assert [number for number, verdict in enumerate(verdicts, 1) if verdict.label] == included
-    assert [round(verdict.confidence or 0, 2) for verdict in verdicts] == [0.7, 0.6, 0.95]
+    assert [round(verdict.judgment.confidence or 0, 2) for verdict in verdicts] == [0.7, 0.6, 0.95]
     overruled = [verdict.reason for verdict in verdicts if ", but yes (" in verdict.reason]
     assert len(overruled) == (threshold != 0.5)
 
@@ -202,9 +202,9 @@ def test_a_model_that_always_says_no_is_read_by_what_it_says_beyond_that(states:
     assert [verdict.label for verdict in verdicts] == ["yes", ""]
     assert verdicts[0].reason == "judged no (0.58), but yes has 0.42 here and 0.31 about nothing"
     assert verdicts[1].reason == "judged no (0.72)"
-    weights = [verdict.weight for verdict in verdicts if verdict.weight is not None]
-    assert [round(weight.probability, 2) for weight in weights] == [0.42, 0.28]
-    assert [round(weight.calibrated, 2) for weight in weights] == [0.48, -0.14]
+    weights = [verdict.judgment for verdict in verdicts]
+    assert [round(weight.probability or 0.0, 2) for weight in weights] == [0.42, 0.28]
+    assert [round(weight.calibrated or 0.0, 2) for weight in weights] == [0.48, -0.14]
     assert [weight.neutral for weight in weights] == [pytest.approx(0.31)] * 2
 
 
@@ -237,8 +237,7 @@ def test_without_probabilities_nothing_is_asked_about_nothing(states: Session) -
 
 
 def out(call_id: int | None = 1, calibrated: float | None = None) -> Verdict:
-    weight = None if calibrated is None else Weight(probability=0.3, neutral=0.3, calibrated=calibrated)
-    return Verdict(label="", reason="judged no", call_id=call_id, weight=weight)
+    return Verdict(label="", reason="judged no", judgment=Judgment(call_id=call_id, calibrated=calibrated))
 
 
 def test_where_all_are_out_the_best_by_calibrated_score_are_taken_as_many_as_the_ranking_would() -> None:
@@ -303,4 +302,6 @@ def test_thresholds_give_weaker_labels_to_lower_scores() -> None:
     verdicts = judged.sort(PRECISION_BATCH, given, labels=LABELS, stage="precision")
     assert [verdict.label for verdict in verdicts] == ["change", "read", "", ""]
     assert verdicts == judged.choose(PIECE_JUDGMENT, given, labels=LABELS, stage="precision")
-    assert all("no model asked" in verdict.reason and verdict.call_id is None for verdict in verdicts)
+    assert all(
+        "no model asked" in verdict.reason and verdict.judgment.call_id is None for verdict in verdicts
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.retrieval.world import World
 
-from clean_room_agent.db.curated import symbols
+from clean_room_agent.db.curated.names import Resolution, insert_resolutions
 from clean_room_agent.retrieval.related_code import (
     MAX_CALLERS,
     MAX_GREEN,
@@ -57,7 +57,7 @@ def unrelated():
 def refer(world: World, caller: str, callee: str, confidence: float = 0.9, kind: str = "call") -> None:
     source = world.source()
     ends = [source.find_symbols(name)[0].id for name in (caller, callee)]
-    symbols.insert_references(world.index, [(ends[0], ends[1], kind, confidence)])
+    insert_resolutions(world.index, [Resolution(symbol_references=[(ends[0], ends[1], kind, confidence)])])
 
 
 def span(world: World, path: str, start: int, end: int) -> ShownSpan:

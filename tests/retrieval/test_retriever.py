@@ -12,8 +12,8 @@ from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.retrieval import retriever
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.retriever import STAGES
-from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext, stages_named
+from clean_room_agent.retrieval.retriever import definitions_mentioned, definitions_named, stages_named
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext
 
 Make = Callable[..., World]
 STEP = f"{TASK}:impl:p1:s1"
@@ -324,7 +324,7 @@ def test_changes_of_all_planning_passes_of_the_task_come_together(session: Sessi
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'scope'"):
-        stages_named(("scop",), STAGES, JudgmentsConfig())
+        stages_named(("scop",), JudgmentsConfig())
 
 
 @pytest.mark.parametrize(
@@ -357,3 +357,36 @@ def test_translations_and_data_are_candidates_only_where_they_are_asked_for(
     world = make({**SHOP, "locale/de/cart.po": 'msgid "total price of the cart"\nmsgstr "Summe"\n'})
     found = world.retriever().retrieve(context_request(task=task, mode="plan", role="reasoning"))
     assert ("locale/de/cart.po" in [entry.path for entry in found.candidates]) is shown
+
+
+FILES = {
+    "pkg/text.py": 'def slugify(text):\n    """Slugs.\n\n    >>> slugify("a b")\n    \'a-b\'\n    """\n    return text\n\n\n'
+    "class Stack:\n    def pop(self):\n        pass\n",
+    "tests/test_text.py": "from pkg.text import slugify\n\n\ndef test_slugify():\n    assert slugify('a')\n\n\ndef slugify_all():\n    pass\n",
+}
+
+
+def test_a_definition_is_found_with_its_place_documentation_and_tests(make: Make) -> None:
+    source = make(FILES, imports={"tests/test_text.py": ("pkg/text.py",)}).source()
+    (found,) = definitions_named(("slugify",), source)
+    assert (found.path, found.kind, found.first_line, found.last_line) == ("pkg/text.py", "function", 1, 7)
+    assert found.doc.startswith("Slugs.")
+    assert found.test_files == ("tests/test_text.py",)
+
+
+def test_definitions_of_tests_are_none_and_members_have_their_owner(make: Make) -> None:
+    source = make(FILES).source()
+    assert definitions_named(("slugify_all", "test_slugify", "nothing"), source) == ()
+    assert [one.name for one in definitions_named(("Stack", "Stack.pop", "pop"), source)] == [
+        "Stack",
+        "Stack.pop",
+    ]
+
+
+def test_words_mention_what_looks_like_a_name_of_a_definition(make: Make) -> None:
+    source = make(FILES).source()
+    assert [one.name for one in definitions_mentioned("`slugify` and Stack.pop are slow", source)] == [
+        "slugify",
+        "Stack.pop",
+    ]
+    assert definitions_mentioned("the text is slow", source) == ()

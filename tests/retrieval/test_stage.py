@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Subject
+from clean_room_agent.artifacts.context import Judgment, Subject
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
@@ -12,10 +12,10 @@ from clean_room_agent.retrieval.stage import (
     Decision,
     DecisionLog,
     Verdict,
-    Weight,
 )
 
 PASS = "11111111-2222-4333-8444-555555555555:meta_plan"
+JUDGMENT = Judgment(confidence=0.75, probability=0.75, neutral=0.5, calibrated=1.5)
 DECISION = Decision(
     stage="scope",
     subject=Subject(path="a.py", symbol="f", file_id=7, tier=2, score=0.5),
@@ -25,8 +25,7 @@ DECISION = Decision(
     verdict=Verdict(
         label="change",
         reason="judged change",
-        confidence=0.75,
-        weight=Weight(probability=0.75, neutral=0.5, calibrated=1.5),
+        judgment=JUDGMENT,
     ),
 )
 Read = Callable[[], tuple[DecisionRow, ...]]
@@ -50,27 +49,8 @@ def test_a_decision_is_a_row_with_its_subject_and_its_verdict(record: Record, ro
     DecisionLog(record).write(PASS, [DECISION])
     (row,) = rows()
     assert (row.task_id, row.stage, row.timestamp) == (PASS, "scope", "2026-01-01T00:00:00Z")
-    assert (
-        row.subject.path,
-        row.subject.symbol,
-        row.subject.file_id,
-        row.subject.tier,
-        row.subject.score,
-    ) == ("a.py", "f", 7, 2, 0.5)
+    assert (row.subject, row.judgment) == (DECISION.subject, JUDGMENT)
     assert (row.included, row.detail, row.reason) == (True, "primary", "judged change")
-    assert (
-        row.judgment.call_id,
-        row.judgment.confidence,
-        row.judgment.probability,
-        row.judgment.neutral,
-        row.judgment.calibrated,
-    ) == (
-        None,
-        0.75,
-        0.75,
-        0.5,
-        1.5,
-    )
 
 
 def test_what_was_posted_is_committed_before_what_is_written(record: Record, rows: Read) -> None:

@@ -11,10 +11,10 @@ from clean_room_agent.file_contents import content_hash
 from clean_room_agent.retrieval.pieces import IndexedDefinition
 from clean_room_agent.retrieval.stage_source import (
     MAX_SAME_NAME,
-    ContextFiles,
     FileText,
     FileView,
     NotEditable,
+    read_indexed,
     top_names,
 )
 
@@ -23,7 +23,7 @@ Make = Callable[..., World]
 
 def read(root: Path, path: str, data: bytes) -> FileText | NotEditable:
     (root / path).write_bytes(data)
-    return ContextFiles(root).read(path, content_hash(data))
+    return read_indexed(root, path, content_hash(data))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_a_checkout_changes_is_the_text_that_was_indexed(
 ) -> None:
     for indexed, shown in ((data, changed), (changed, data)):
         (tmp_path / "a.py").write_bytes(shown)
-        found = ContextFiles(tmp_path).read("a.py", content_hash(indexed))
+        found = read_indexed(tmp_path, "a.py", content_hash(indexed))
         assert isinstance(found, FileText)
         assert found.content_hash == content_hash(data)
 
@@ -48,16 +48,16 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside.py").write_text("x")
     (tmp_path / "inside/link.py").symlink_to(tmp_path / "outside.py")
-    found = ContextFiles(tmp_path / "inside").read("link.py", content_hash(b"x"))
+    found = read_indexed(tmp_path / "inside", "link.py", content_hash(b"x"))
     assert isinstance(found, NotEditable)
 
 
 def test_a_missing_or_changed_file_asks_for_a_refresh(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="no longer exists"):
-        ContextFiles(tmp_path).read("a.py", "0")
+        read_indexed(tmp_path, "a.py", "0")
     (tmp_path / "a.py").write_text("x")
     with pytest.raises(RepositoryError, match="changed after it was indexed"):
-        ContextFiles(tmp_path).read("a.py", "0")
+        read_indexed(tmp_path, "a.py", "0")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files, postings, symbols
+from clean_room_agent.db.curated.names import Resolution, insert_resolutions
 from clean_room_agent.db.raw.calls import ReadingRow, append_call, append_reading
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
@@ -27,7 +28,7 @@ from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 TASK = "11111111-2222-4333-8444-555555555555"
 NOTHING_CHOSEN = {
@@ -79,7 +80,7 @@ def index_folder(conn: Connection, root: Path, imports: Mapping[str, tuple[str, 
             _add_symbols(conn, file_id, ast.parse(text), text.split("\n"))
         _add_terms(conn, file_id, path, text)
     edges = [(ids[source], ids[target], "import") for source in sorted(imports) for target in imports[source]]
-    files.insert_dependencies(conn, edges)
+    insert_resolutions(conn, [Resolution(dependencies=edges)])
 
 
 def _add_symbols(
@@ -135,9 +136,7 @@ class World(Struct, kw_only=True):
         )  # fmt: skip
 
     def source(self) -> RepositorySource:
-        return RepositorySource(
-            KnowledgeBase(self.index), ContextFiles(self.root), lambda text: len(text.split())
-        )
+        return RepositorySource(KnowledgeBase(self.index), self.root, lambda text: len(text.split()))
 
     def close(self) -> None:
         self.session.close()

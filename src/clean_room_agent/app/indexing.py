@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
 from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.repository import Listing, list_work_tree
-from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.indexer.index_run import Bounds, digest_of, recall
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ def index_work_tree(
             digest=digest,
             progress=progress,
         ),
-        note=lambda row, generated: write_event(workspace.repo, append_index_run, row, generated),
-        now=utc_now,
     )
 
 
@@ -78,7 +76,7 @@ def refresh_index(
     return index_recorded(
         workspace.repo,
         partial(index_repository, workspace.repo, config=bounds, jobs=processors(), progress=progress),
-        note=lambda row, generated: record.write(append_index_run, row, generated),
+        append=lambda row, generated: record.write(append_index_run, row, generated),
         now=record.now,
     )
 
@@ -97,40 +95,40 @@ def index_recorded(
     repo: Path,
     run: Callable[[], IndexSummary],
     *,
-    note: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object],
-    now: Callable[[], str],
+    append: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object] | None = None,
+    now: Callable[[], str] = utc_now,
 ) -> IndexSummary:
     """Run the indexer and record that, even if it fails; returns its summary.
 
     Args:
         repo: the repository's top.
         run: the indexer.
-        note: appends a row to the record, and the generated folders that were left out, each with its kind.
+        append: appends a row to the record, and the generated folders that were left out, each with its kind; None: to the
+            record of the repository, which nobody has open.
         now: the time as UTC, ISO 8601.
     """
+    write = append or (lambda row, generated: write_event(repo, append_index_run, row, generated))
     started = time.monotonic()
 
-    def row(status: Literal["complete", "partial", "failed"], summary: IndexSummary | None) -> IndexRunRow:
+    def row(status: Literal["complete", "partial", "failed"], **counts: Any) -> IndexRunRow:
+        duration_ms = round((time.monotonic() - started) * 1000)
         return IndexRunRow(
-            repo_path=str(repo),
-            files_scanned=summary.files_scanned if summary else 0,
-            files_changed=summary.files_changed if summary else 0,
-            files_deleted=summary.files_deleted if summary else 0,
-            symbols=summary.symbols if summary else 0,
-            commits=summary.commits if summary else 0,
-            duration_ms=round((time.monotonic() - started) * 1000),
-            status=status,
-            failures=summary.failures if summary else (),
-            timestamp=now(),
+            repo_path=str(repo), status=status, duration_ms=duration_ms, timestamp=now(), **counts
         )
 
     try:
         summary = run()
     except BaseException:
-        note(row("failed", None), ())
+        write(row("failed", files_scanned=0, files_changed=0), ())
         raise
-    note(
-        row("partial" if summary.failures else "complete", summary),
-        tuple((folder.path, folder.what) for folder in summary.generated),
+    finished = row(
+        "partial" if summary.failures else "complete",
+        files_scanned=summary.files_scanned,
+        files_changed=summary.files_changed,
+        files_deleted=summary.files_deleted,
+        symbols=summary.symbols,
+        commits=summary.commits,
+        failures=summary.failures,
     )
+    write(finished, tuple((folder.path, folder.what) for folder in summary.generated))
     return summary

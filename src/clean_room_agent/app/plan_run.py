@@ -1,10 +1,11 @@
 """Gets the plan of `cra plan` from a run that stops when it has one."""
 
 from collections.abc import Callable
+from functools import partial
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import first_model, loading
-from clean_room_agent.app.run_index import IndexProcess, Refresh
+from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
@@ -44,7 +45,7 @@ def run_plan(
     first = first_model(wiring.router_of(settings), planned=False)
     workspace.create()
     with (
-        IndexProcess(Refresh(workspace, settings.index, task_id), times.timed) as indexing,
+        IndexProcess(partial(refresh_for_run, workspace, settings.index, task_id), times.timed) as indexing,
         loading(settings.models, first if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         run_parts(

@@ -9,11 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
-from msgspec import Struct
-
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.wiring import (
     RecordedState,
     Services,
@@ -48,74 +45,52 @@ RUN_COMMIT_KEY = "run_commit"
 """The key, in a run's copy, of the commit of the run that it describes."""
 
 
-class IndexJob(Protocol):
-    """A job for the process. It imports what it needs when it runs, so only in that process."""
-
-    def run(self, progress: Progress) -> None:
-        """Do it.
-
-        Raises:
-            IndexingError: a file cannot be read.
-        """
+IndexJob = Callable[[Progress], None]
+"""A job for the process: a function of this module with its arguments. It imports what it needs when it runs, so only there."""
 
 
-class Refresh(Struct, frozen=True):
-    """Bring the repository's index up to date, record that, and copy it for a run."""
+def refresh_for_run(workspace: Workspace, bounds: IndexConfig, task_id: str, progress: Progress) -> None:
+    """Bring the repository's index up to date, record that, and copy it for the run.
 
-    workspace: Workspace
-    bounds: IndexConfig
-    task_id: str
-    """Of the run that gets the copy."""
+    Raises:
+        IndexingError: a file cannot be read.
+    """
+    from clean_room_agent.app.indexing import index_recorded, processors
+    from clean_room_agent.indexer.build import index_repository
 
-    def run(self, progress: Progress) -> None:
-        """See the class."""
-        from clean_room_agent.app.indexing import index_recorded, processors
-        from clean_room_agent.db.raw.indexing import append_index_run
-        from clean_room_agent.db.raw.single_event import write_event
-        from clean_room_agent.indexer.build import index_repository
-
-        repo = self.workspace.repo
-        index_recorded(
-            repo,
-            partial(index_repository, repo, config=self.bounds, jobs=processors(), progress=progress),
-            note=lambda row, generated: write_event(repo, append_index_run, row, generated),
-            now=utc_now,
-        )
-        with contextlib.closing(connect_file("curated", self.workspace.curated, read_only=True)) as source:
-            backup(source, self.workspace.run_copy(self.task_id))
+    index_recorded(
+        workspace.repo,
+        partial(index_repository, workspace.repo, config=bounds, jobs=processors(), progress=progress),
+    )
+    with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as source:
+        backup(source, workspace.run_copy(task_id))
 
 
-class IndexTree(Struct, frozen=True):
-    """Index the worktree at `top`, without recording it."""
+def index_tree(top: Path, bounds: IndexConfig, progress: Progress) -> None:
+    """Index the worktree at `top`, without recording it.
 
-    top: Path
-    bounds: IndexConfig
+    Raises:
+        IndexingError: a file cannot be read.
+    """
+    from clean_room_agent.app.indexing import processors
+    from clean_room_agent.indexer.build import index_repository
 
-    def run(self, progress: Progress) -> None:
-        """See the class."""
-        from clean_room_agent.app.indexing import processors
-        from clean_room_agent.indexer.build import index_repository
-
-        index_repository(self.top, config=self.bounds, jobs=processors(), progress=progress)
+    index_repository(top, config=bounds, jobs=processors(), progress=progress)
 
 
-class Follow(Struct, frozen=True):
-    """Index the present contents of `paths` below `root`, and note that the database describes `commit`."""
+def index_commit(database: Path, root: Path, paths: Sequence[str], commit: str, _progress: Progress) -> None:
+    """Index the present contents of `paths` below `root`, and note that the database describes `commit`.
 
-    database: Path
-    root: Path
-    paths: tuple[str, ...]
-    commit: str
+    Raises:
+        IndexingError: a file cannot be read.
+    """
+    with contextlib.closing(connect_file("curated", database)) as conn:
+        if paths:
+            from clean_room_agent.indexer.update import update_paths
 
-    def run(self, progress: Progress) -> None:  # noqa: ARG002 - the files of a step are soon read
-        """See the class."""
-        with contextlib.closing(connect_file("curated", self.database)) as conn:
-            if self.paths:
-                from clean_room_agent.indexer.update import update_paths
-
-                update_paths(conn, self.root, self.paths)
-            # Later than the change: a copy that names the commit holds it, whatever a power cut took.
-            files.put_index_state(conn, RUN_COMMIT_KEY, self.commit)
+            update_paths(conn, root, paths)
+        # Later than the change: a copy that names the commit holds it, whatever a power cut took.
+        files.put_index_state(conn, RUN_COMMIT_KEY, commit)
 
 
 class IndexProcess:
@@ -183,7 +158,7 @@ class IndexProcess:
 def _serve(first: IndexJob | None, channel: Channel) -> None:
     job: IndexJob = first or channel.wait()
     while True:
-        job.run(lambda done, total: channel.send((done, total)))
+        job(lambda done, total: channel.send((done, total)))
         channel.send(DONE)
         job = channel.wait()
 
@@ -231,7 +206,7 @@ class IndexCopy:
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         """Index the present contents of `paths` in the worktree; the copy then describes `commit`."""
-        self._process.do(Follow(self._path, root, tuple(paths), commit), self._progress)
+        self._process.do(partial(index_commit, self._path, root, tuple(paths), commit), self._progress)
         self.__dict__.pop("source", None)
 
     def described(self) -> str:
@@ -265,9 +240,8 @@ class IndexCopy:
         # A resumed run begins without that job; and before the run has its lock, another command may clear up.
         if self._services.resumed is not None or not target.exists():
             services = self._services
-            self._process.do(
-                Refresh(services.workspace, services.settings.index, self._task_id), self._progress
-            )
+            job = partial(refresh_for_run, services.workspace, services.settings.index, self._task_id)
+            self._process.do(job, self._progress)
 
     def _index_recorded(self, state: RecordedState, target: Path) -> None:
         """Make `target` an index of the recorded snapshot's files, with the history that HEAD had then."""
@@ -282,8 +256,7 @@ class IndexCopy:
             stand_on(worktree, state.head)
             for path in state.absent:
                 (where / path).unlink(missing_ok=True)
-            config = self._services.settings.index
-            self._process.do(IndexTree(where, config), self._progress)
+            self._process.do(partial(index_tree, where, self._services.settings.index), self._progress)
             built = Workspace(repo=where).curated
             with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
                 backup(source, target)
@@ -310,7 +283,7 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
     }
     if ids:
         from clean_room_agent.db.raw.indexing import get_descriptions
-        from clean_room_agent.enrichment.promotion import promote
+        from clean_room_agent.enrichment.describe import promote
 
         with contextlib.closing(connect_file("curated", target)) as copy:
             promote(copy, services.record.write(get_descriptions, ids))

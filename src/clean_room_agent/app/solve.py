@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from msgspec import Struct, field, structs
 from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.model_server import first_model, loading
-from clean_room_agent.app.run_index import IndexProcess, Refresh
+from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
 from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence, GoalOutcome
@@ -185,7 +186,9 @@ def run_solve(
     workspace.create()
     with (
         # Before anything has threads; a run that is resumed or replayed has an index of its own.
-        IndexProcess(Refresh(workspace, settings.index, task_id) if new else None, times.timed) as indexing,
+        IndexProcess(
+            partial(refresh_for_run, workspace, settings.index, task_id) if new else None, times.timed
+        ) as indexing,
         loading(settings.models, first if live else None, times),
         interruptible(task_id) as interrupts,
         wiring.open_services(

@@ -1,19 +1,20 @@
-"""Has a model describe files: finds those that are due, asks one prompt for each, and records every answer as it
-arrives.
-"""
+"""Has a model describe files, and copies the descriptions into the index."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent import syntax
-from clean_room_agent.db.curated.files import FileRow
+from clean_room_agent.db.connection import transaction
+from clean_room_agent.db.curated import metadata
+from clean_room_agent.db.curated.files import FileRow, list_files
+from clean_room_agent.db.curated.metadata import FileMetadataRow
 from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.file_view import KnownFile, fit, outermost, read_facts, without_text
-from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs, KnownFile, read_known
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.paths import is_secret_name
@@ -28,22 +29,16 @@ BRIEF = 20
 
 
 class Described(Struct, frozen=True, kw_only=True):
-    """A file that was asked about."""
+    """A file that was asked about: what it is for or, failing that, why that is not known."""
 
     path: str
     purpose: str = ""
-    """"" where there is no description."""
     reason: str = ""
-    """Why there is none; "" where there is one."""
-
-
-Prepared = Described | tuple[KnownFile, EnrichmentInputs]
-"""A file to be asked about with what is shown of it, or why it is not asked about."""
 
 
 def find_due_files(
     kb: KnowledgeBase, known: Collection[DescriptionRow], *, every: bool
-) -> tuple[tuple[FileRow, ...], tuple[FileRow, ...]]:
+) -> tuple[list[FileRow], list[FileRow]]:
     """The files whose present content is described already, and those that are due; the most imported first, then by path.
 
     Of the languages that the index has symbols of, or with `every` all text files; no empty ones.
@@ -61,46 +56,24 @@ def find_due_files(
     }
     wanted.sort(key=lambda file: (syntax.grammar_of(file.path) is None, -importers[file.id], file.path))
     contents = {(row.path, row.content_hash) for row in known}
-    return (
-        tuple(file for file in wanted if (file.path, file.content_hash) in contents),
-        tuple(file for file in wanted if (file.path, file.content_hash) not in contents),
-    )
+    due = [file for file in wanted if (file.path, file.content_hash) not in contents]
+    return [file for file in wanted if file not in due], due
 
 
-class Describer:
+class Describer(Struct, frozen=True, kw_only=True):
     """Describes the files of one repository, as one pass."""
 
-    def __init__(
-        self,
-        *,
-        kb: KnowledgeBase,
-        root: Path,
-        models: ModelClient,
-        model_tag: str,
-        record: Record,
-        pass_id: str,
-        answered: Callable[[Described], None],
-    ) -> None:
-        """`answered` is told of each file that is done, in the order of the files."""
-        self._kb = kb
-        self._root = root
-        self._models = models
-        self._model_tag = model_tag
-        self._record = record
-        self._pass_id = pass_id
-        self._answered = answered
-        self.done: list[Described] = []
-        """Files that were asked about."""
-        self.gave_up = False
-        """Whether it stopped because too many answers in a row could not be read."""
+    kb: KnowledgeBase
+    root: Path
+    models: ModelClient
+    model_tag: str
+    record: Record
+    pass_id: str
 
-    @property
-    def described(self) -> int:
-        """How many files have a description by now."""
-        return sum(not described.reason for described in self.done)
-
-    def run(self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int) -> None:
-        """Ask about the files, `parallel` at a time; each description is in the record once it is there, however this ends.
+    def describe(
+        self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int
+    ) -> Iterator[Described]:
+        """Ask about the files, `parallel` at a time, and yield each that is done; its description is in the record by then.
 
         After `max_unreadable` files in a row without a readable answer, no further file is asked about.
 
@@ -111,57 +84,108 @@ class Describer:
         """
         failures = unreadable = 0
         for start in range(0, len(files), parallel):
-            prepared = [self._prepare(file) for file in files[start : start + parallel]]
+            # Here, as the index is open in this thread only.
+            views = [(file, self._view(file)) for file in files[start : start + parallel]]
             with ThreadPoolExecutor(parallel) as pool:
-                for described, failure in pool.map(self._outcome, prepared):
+                for described, failure in pool.map(self._outcome, views):
                     failures = failures + 1 if failure else 0
                     if failure and failures in {FAILURES_IN_A_ROW, len(files)}:
                         raise failure
                     unreadable = unreadable + (failure is None) if described.reason else 0
-                    self.done.append(described)
-                    self._answered(described)
-            if unreadable >= max_unreadable and len(self.done) < len(files):
-                self.gave_up = True
+                    yield described
+            if unreadable >= max_unreadable:
                 return
 
-    def _prepare(self, file: FileRow) -> Prepared:
-        facts = read_facts(self._kb, self._root, file.path)
-        if facts is None:
-            return Described(path=file.path, reason="it changed meanwhile; the next run asks again")
-        window = self._models.window(ENRICHMENT)
+    def _view(self, file: FileRow) -> tuple[KnownFile, EnrichmentInputs] | None:
+        known = read_known(self.kb, self.root, file)
+        if known is None:
+            return None
+        window = self.models.window(ENRICHMENT)
         available = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
-        return facts, fit(facts, available, lambda inputs: self._models.measure(ENRICHMENT, inputs))
+        measure = lambda inputs: self.models.measure(ENRICHMENT, inputs)  # noqa: E731
+        return known, known.fullest_view(available, measure)
 
-    def _outcome(self, prepared: Prepared) -> tuple[Described, ModelError | None]:
+    def _outcome(
+        self, asked: tuple[FileRow, tuple[KnownFile, EnrichmentInputs] | None]
+    ) -> tuple[Described, ModelError | None]:
         """Runs in a thread of its own: the file's description, with the server's failure if that may be due to this file."""
-        if isinstance(prepared, Described):
-            return prepared, None
-        facts, inputs = prepared
+        file, view = asked
+        if view is None:
+            return Described(path=file.path, reason="it changed meanwhile; the next run asks again"), None
         try:
-            return self._describe(facts, inputs), None
+            return self._describe(file, *view), None
         except PASSING as exc:
-            return Described(path=facts.file.path, reason=exc.message), exc
+            return Described(path=file.path, reason=exc.message), exc
 
-    def _describe(self, facts: KnownFile, inputs: EnrichmentInputs) -> Described:
-        path = facts.file.path
+    def _describe(self, file: FileRow, known: KnownFile, inputs: EnrichmentInputs) -> Described:
         try:
-            reply = self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
+            reply = self.models.ask(ENRICHMENT, inputs, pass_id=self.pass_id, item=file.path)
         except WindowExceeded:
             # The estimate was too low for this text. If the window is too small for any view, the second try raises.
-            inputs = without_text(facts, outermost(facts, BRIEF))
-            reply = self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
+            inputs = known.outermost(BRIEF)
+            reply = self.models.ask(ENRICHMENT, inputs, pass_id=self.pass_id, item=file.path)
         if reply.value is None:
             fault = reply.bad.fault if reply.bad else ""
-            return Described(path=path, reason=f"the answer cannot be read: {fault}")
+            return Described(path=file.path, reason=f"the answer cannot be read: {fault}")
         row = EnrichmentRow(
-            file_id=facts.file.id,
-            path=path,
-            content_hash=facts.file.content_hash,
-            model=self._model_tag,
+            file_id=file.id,
+            path=file.path,
+            content_hash=file.content_hash,
+            model=self.model_tag,
             **reply.value.model_dump(),
             raw_prompt=ENRICHMENT.render(inputs),
             raw_response=reply.text,
-            timestamp=self._record.now(),
+            timestamp=self.record.now(),
         )
-        self._record.write(append_enrichment, row)
-        return Described(path=path, purpose=reply.value.purpose)
+        self.record.write(append_enrichment, row)
+        return Described(path=file.path, purpose=reply.value.purpose)
+
+
+class Promotion(Struct, frozen=True, kw_only=True):
+    """What was copied into the index, and what was not."""
+
+    promoted: int
+    """Files with a new or changed description."""
+    unchanged: int
+    """Files whose description was in the index already."""
+    outdated: tuple[str, ...]
+    """Files that changed since they were described, by path: the index has no description of them now."""
+
+
+def promote(conn: Connection, known: Iterable[DescriptionRow]) -> tuple[Promotion, tuple[int, ...]]:
+    """The index holds the newest description of each file whose content is still the described one, in one transaction.
+
+    A file that has changed since loses what described it before. Descriptions that the record knows nothing of stay.
+    Returns also the ids of the descriptions that are in the index now and not yet marked as promoted in the record.
+
+    Args:
+        conn: to curated.sqlite, for writing; the caller holds the index's lock.
+        known: descriptions; of several of one content, only the newest.
+    """
+    newest = {(row.path, row.content_hash): row for row in known}
+    described = {path for path, _ in newest}
+    with transaction(conn):
+        files = [file for file in list_files(conn) if file.path in described]
+        held = {row.file_id: row for row in metadata.list_metadata(conn)}
+        current = {
+            file.id: newest[file.path, file.content_hash]
+            for file in files
+            if (file.path, file.content_hash) in newest
+        }
+        wanted = [_metadata(file_id, row) for file_id, row in current.items()]
+        changed = [row for row in wanted if held.get(row.file_id) != row]
+        outdated = [file for file in files if file.id not in current]
+        metadata.put_metadata(conn, changed)
+        metadata.delete_metadata(conn, [file.id for file in outdated])
+    promotion = Promotion(
+        promoted=len(changed),
+        unchanged=len(current) - len(changed),
+        outdated=tuple(file.path for file in outdated),
+    )
+    return promotion, tuple(row.id for row in current.values() if not row.promoted)
+
+
+def _metadata(file_id: int, row: DescriptionRow) -> FileMetadataRow:
+    values = structs.asdict(row)
+    names = FileMetadataRow.__struct_fields__
+    return FileMetadataRow(file_id=file_id, **{name: values[name] for name in names if name in values})

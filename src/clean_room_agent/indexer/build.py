@@ -14,12 +14,11 @@ from clean_room_agent.db.curated.bulk_load import remove_draft
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.repository import Listing, list_work_tree
-from clean_room_agent.indexer.bounds import Bounds
-from clean_room_agent.indexer.history.build import PendingHistory, begin_history
-from clean_room_agent.indexer.history.state import HistoryState, read_state
+from clean_room_agent.indexer.history.build import HistoryState, PendingHistory, begin_history, read_state
 from clean_room_agent.indexer.index_run import (
     SCANNED_KEY,
     SETTINGS_KEY,
+    Bounds,
     IndexOutcome,
     IndexRun,
     failure,

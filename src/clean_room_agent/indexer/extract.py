@@ -14,7 +14,7 @@ from clean_room_agent.db.curated.files import NOT_PARSED, NewFileRow, SkippedSta
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.indexer.index_run import Failed
-from clean_room_agent.indexer.search_rows import read_search_file
+from clean_room_agent.indexer.terms import read_search_file
 from clean_room_agent.indexer.workers import note_reading
 from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.base import Language

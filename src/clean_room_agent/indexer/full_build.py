@@ -9,7 +9,7 @@ from clean_room_agent import syntax
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.curated.bulk_load import IndexDraft, new_draft
 from clean_room_agent.db.curated.files import SkippedStamp
-from clean_room_agent.db.curated.names import StoredNames
+from clean_room_agent.db.curated.names import StoredNames, insert_resolutions
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts, extract
@@ -18,7 +18,7 @@ from clean_room_agent.indexer.index_run import Failed, IndexOutcome, IndexRun, f
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.scan import scan
 from clean_room_agent.indexer.workers import Channel, WorkerPool
-from clean_room_agent.indexer.write import insert_files, insert_resolutions
+from clean_room_agent.indexer.write import insert_files
 
 CREATED, READ, RESOLVED = "created", "read", "resolved"
 REPO_ID = 1
@@ -156,10 +156,7 @@ def _work(channel: Channel, plan: _Plan) -> None:
     )
     held.sort()
     for first in range(0, len(held), RESOLVED_AT_ONCE):
-        resolved = [
-            (number, world.resolve(path, stored))
-            for number, path, stored in held[first : first + RESOLVED_AT_ONCE]
-        ]
+        resolved = [world.resolve(path, stored) for _, path, stored in held[first : first + RESOLVED_AT_ONCE]]
         with plan.draft.writing(conn):
             insert_resolutions(conn, resolved)
     conn.close()

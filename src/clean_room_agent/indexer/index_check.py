@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from clean_room_agent.db.integrity import described
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.bounds import CONFIG_KEY
-from clean_room_agent.indexer.history.state import HEAD_KEY
-from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, SCANNED_KEY
+from clean_room_agent.indexer.history.build import HEAD_KEY
+from clean_room_agent.indexer.index_run import CONFIG_KEY, MAX_BYTES_KEY, SCANNED_KEY
 
 JSON_COLUMNS = (
     *(

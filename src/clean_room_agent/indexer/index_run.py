@@ -1,22 +1,45 @@
-"""Settings and outcome of one index run, shared by full builds and updates."""
+"""Settings and outcome of one index run: limits, what is remembered of them, and what the parts of a run share."""
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.git.repository import Listing
-from clean_room_agent.indexer.bounds import Bounds, remember
+from clean_room_agent.json_values import from_json, to_json
+from clean_room_agent.safe_open import open_named
+
+if TYPE_CHECKING:  # importing the configuration takes longer than finding out that nothing changed
+    from clean_room_agent.indexer.config import IndexConfig
 
 VERSION = "7"
 """Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
 SCANNED_KEY = "scanned_at_ns"
 SETTINGS_KEY = "settings"
 MAX_BYTES_KEY = "max_file_bytes"
+CONFIG_KEY = "config"
+CONFIG_VERSION = "1"
+"""Raised when a configuration is no longer checked in the same way, so that what is remembered of it does not count."""
+
+
+class RememberedBounds(NamedTuple):
+    """Limits on what an index covers, as an earlier run has validated and stored them; see `IndexConfig`."""
+
+    history: int
+    max_file_bytes: int
+    pair_bound: int
+    lock_timeout: float
+
+
+Bounds: TypeAlias = "IndexConfig | RememberedBounds"
 
 
 class IndexRun(Struct, frozen=True, kw_only=True):
@@ -78,3 +101,33 @@ def failure(failed: Failed) -> IndexingError:
     return IndexingError(
         f"{failed.path} {failed.message}", hint="fix it, or leave it out with --continue-on-error"
     )
+
+
+def digest_of(config: Path) -> str:
+    """Hash the configuration file together with the program's version; a missing file counts as empty."""
+    text = b""
+    if config.exists():
+        with open_named(config) as file:
+            text = file.read()
+    return hashlib.sha256(CONFIG_VERSION.encode() + text).hexdigest()
+
+
+def recall(curated: Path, digest: str) -> RememberedBounds | None:
+    """Return the bounds stored by the last index run, or None unless it read a configuration with this digest.
+
+    This saves parsing and validating the file, which takes longer than finding out that nothing changed.
+
+    Raises:
+        SchemaError: the database is newer than the program, or is not one of ours.
+    """
+    if not curated.exists():
+        return None
+    with contextlib.closing(connect_file("curated", curated)) as conn:
+        kept = from_json(files.get_index_state(conn, CONFIG_KEY) or "[]", list[Any])
+    return RememberedBounds(*kept[1:]) if kept and kept[0] == digest else None
+
+
+def remember(conn: Connection, digest: str, bounds: Bounds) -> None:
+    """Store the bounds for `recall`, under the digest of the configuration they came from."""
+    kept = [digest, bounds.history, bounds.max_file_bytes, bounds.pair_bound, bounds.lock_timeout]
+    files.put_index_state(conn, CONFIG_KEY, to_json(kept))

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from clean_room_agent.db.curated import names, symbols
-from clean_room_agent.db.curated.files import DependencyTuple
-from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, StoredNames
+from clean_room_agent.db.curated.names import ANYWHERE, ImportTargets, Resolution, StoredNames
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.references.evaluation_cache import Evaluations
+from clean_room_agent.indexer.references.evaluate import Evaluations
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.workers import note_reading
-from clean_room_agent.indexer.write import Changes, Resolution
+from clean_room_agent.indexer.write import Changes
+from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.base import Language, ModuleRef, Modules, Reach
 from clean_room_agent.languages.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.languages.nodes import NONE
@@ -65,7 +65,8 @@ class StoredWorld:
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
             return Resolution(
-                self._specifiers(path, stored.imports), [], {}, [], self._import_targets(path, stored)
+                dependencies=self._specifiers(path, stored.imports),
+                import_targets=self._import_targets(path, stored),
             )
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
@@ -75,18 +76,19 @@ class StoredWorld:
             for target, kind in sorted(found.dependencies)
             if target in self._ids
         ]
+        asked = {
+            self._ids[path] if path else ANYWHERE: looked_up
+            for path, looked_up in found.lookups.items()
+            if not path or path in self._ids
+        }
         return Resolution(
-            self._specifiers(path, stored.imports) if _leads_to_files(path) else imported,
-            [
+            dependencies=self._specifiers(path, stored.imports) if _leads_to_files(path) else imported,
+            symbol_references=[
                 (callers[caller], ids_of[callee_path][callee], kind, confidence)
                 for caller, callee_path, callee, kind, confidence in found.references
             ],
-            {
-                self._ids[asked] if asked else ANYWHERE: looked_up
-                for asked, looked_up in found.lookups.items()
-                if not asked or asked in self._ids
-            },
-            [
+            lookups=[(target, file_id, to_json(sorted(asked[target]))) for target in sorted(asked)],
+            reexports=[
                 (
                     file_id,
                     name,
@@ -95,7 +97,7 @@ class StoredWorld:
                 )
                 for name, target, place in found.reexports
             ],
-            self._import_targets(path, stored) if _leads_to_files(path) else {},
+            import_targets=self._import_targets(path, stored) if _leads_to_files(path) else (),
         )
 
     def lead_elsewhere(self, path: str, targets: ImportTargets) -> bool:
@@ -104,20 +106,21 @@ class StoredWorld:
             return True
         return any(self._target(path, module) != target for module, target in targets.items())
 
-    def _import_targets(self, path: str, stored: StoredNames) -> ImportTargets:
+    def _import_targets(self, path: str, stored: StoredNames) -> list[tuple[int, str]]:
         modules = {module for module, _, _ in json.loads(stored.imports)}
         interface = None if stored.interface is None else self._evaluations.interface(path)
         if interface is not None:
             modules.update(module for bound in interface.imports.values() for module, _ in bound)
             modules.update(interface.stars, (module for module, _ in (interface.exports or {}).values()))
         modules.discard("")
-        return {module: self._target(path, module) for module in sorted(modules)}
+        targets = {module: self._target(path, module) for module in sorted(modules)}
+        return [(self._ids[path], to_json(targets))] if targets else []
 
     def _target(self, path: str, module: str) -> int | None:
         ref = self.find(path, module)
         return None if ref is None else self._ids.get(ref.file or "")
 
-    def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:
+    def _specifiers(self, path: str, imports: str) -> list[tuple[int, int, str]]:
         kinds: dict[int, str] = {}
         source = self._ids[path]
         for specifier, _, kind in json.loads(imports):

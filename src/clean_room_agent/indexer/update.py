@@ -118,13 +118,13 @@ def update_files(
 def _resolve_again(conn: Connection, root: Path, changes: "Changes", ids: Mapping[str, int]) -> None:
     """Resolve the files that the changes affect, themselves included, and write that."""
     from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415 - see the module's first lines
-    from clean_room_agent.indexer.write import write_resolution  # noqa: PLC0415
 
     world = StoredWorld(conn, root, ids)
     paths = {file_id: path for path, file_id in ids.items()}
     for file_id in sorted(affected(conn, root, changes, ids, world)):
         stored = names.get_names(conn, file_id)
-        write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
+        found = names.Resolution() if stored is None else world.resolve(paths[file_id], stored)
+        names.replace_resolution(conn, file_id, found)
 
 
 def _is_same(conn: Connection, root: Path, path: str) -> bool:

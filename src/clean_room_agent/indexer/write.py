@@ -1,7 +1,6 @@
 """Writes extracted files to the database: many new ones at once, or one in place of its old rows."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -14,17 +13,6 @@ from clean_room_agent.languages.registry import names_beside
 
 NumberedFacts = tuple[int, FileFacts]
 """File id and facts."""
-
-
-class Resolution(NamedTuple):
-    """Everything one file refers to, as rows; lookups are by id of the file asked."""
-
-    dependencies: list[files.DependencyTuple]
-    references: list[symbols.ReferenceTuple]
-    lookups: dict[int, frozenset[str]]
-    reexports: list[files.ReexportTuple]
-    targets: names.ImportTargets
-    """Of JavaScript and TypeScript."""
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
@@ -140,26 +128,6 @@ class FileWriter:
             if old != new:
                 key = name, languages
                 counts[key] = counts.get(key, 0) + len(new) - len(old)
-
-
-def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
-    """Insert the resolutions of files that had none."""
-    for file_id, one in resolved:
-        files.insert_dependencies(conn, one.dependencies)
-        symbols.insert_references(conn, one.references)
-        names.insert_lookups(conn, file_id, one.lookups)
-        files.insert_reexports(conn, one.reexports)
-        names.insert_targets(conn, file_id, one.targets)
-
-
-def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
-    """Replace the file's resolution; None deletes it."""
-    found = resolved or Resolution([], [], {}, [], {})
-    files.replace_imports(conn, file_id, found.dependencies)
-    symbols.replace_references(conn, file_id, found.references)
-    names.replace_lookups(conn, file_id, found.lookups)
-    files.replace_reexports(conn, file_id, found.reexports)
-    names.replace_targets(conn, file_id, found.targets)
 
 
 def _symbol_ids(file_id: int, facts: FileFacts, stored: Iterable[symbols.SymbolTuple]) -> list[int]:

@@ -31,14 +31,15 @@ from msgspec import Struct
 from clean_room_agent.db.curated import files, symbols
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.paths import FileKind, kind_of
-from clean_room_agent.query.history import CommitHistory, Vote
 from clean_room_agent.query.search import (
     ChunkScores,
+    CommitHistory,
     DefinitionScore,
     FieldScores,
     NameIndex,
     SearchQuery,
     TermGains,
+    Vote,
 )
 
 TERMS_SHOWN = 5

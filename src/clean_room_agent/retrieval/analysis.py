@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, Subject, TaskQuery, fence_for, frame
+from clean_room_agent.artifacts.context import ContextRequest, Judgment, Subject, TaskQuery, fence_for, frame
 from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, Evidence, StackFrame, describe_evidence
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import (
@@ -20,15 +20,9 @@ from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.scored_pieces import (
-    PieceHints,
-    read_view,
-    score_pieces,
-    weighted_terms,
-    words_of,
-)
-from clean_room_agent.retrieval.stage import Decision, Verdict
-from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, NotEditable, RepositorySource
+from clean_room_agent.retrieval.scored_pieces import files_in_scope
+from clean_room_agent.retrieval.stage import Decision, StageContext, Verdict
+from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.client import ModelClient
@@ -92,7 +86,7 @@ def add_model_hints(
         note = Decision(
             stage=STAGE,
             reason=f"the answer could not be read: {fault}",
-            verdict=Verdict(label="", reason=fault, call_id=reply.call_id),
+            verdict=Verdict(label="", reason=fault, judgment=Judgment(call_id=reply.call_id)),
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
     return _merge(found, near, reply.value, source, reply.call_id)
@@ -107,30 +101,20 @@ def find_nearest(
         RepositoryError: a file differs from what was indexed.
     """
     candidates, _ = find_candidates(request, query, source)
-    wanted = [entry.path for entry in candidates if asks_for_tests(query) or not is_test_file(entry.path)]
-    files = tuple(wanted[:MAX_FILES])
-    views: list[FileView] = []
-    for path in files:
-        view = read_view(path, source, available_tokens)
-        if not isinstance(view, NotEditable):
-            views.append(view)
-    tests = find_tests(query, source)
-    hints = PieceHints(
-        planned=frozenset(),
-        named=frozenset((*query.symbols, *query.identifiers)),
-        frames=query.frames,
-        wants_tests=asks_for_tests(query),
-        test_words=words_of(tests),
-    )
-    scores = score_pieces(views, weighted_terms(request, query, tests), hints)
-    pieces = [
-        (-scores[view.row.path, piece.start_line], view.row.path, piece.start_line, piece.name)
-        for view in views
-        for piece in view.pieces
-        if piece.kind == "symbol" and scores[view.row.path, piece.start_line] > 0
+    wanted = [entry for entry in candidates if asks_for_tests(query) or not is_test_file(entry.path)][
+        :MAX_FILES
     ]
+    context = StageContext(
+        request=request, available_tokens=available_tokens, candidates=candidates, files=tuple(wanted)
+    )
+    pieces = sorted(
+        (-scored.score, scored.key, scored.piece.name)
+        for scored in files_in_scope(context, source, query).pieces
+        if scored.piece.kind == "symbol" and scored.score > 0
+    )
     return NearestCode(
-        files=files, symbols=tuple(f"{name} ({path})" for _, path, _, name in sorted(pieces)[:MAX_SYMBOLS])
+        files=tuple(entry.path for entry in wanted),
+        symbols=tuple(f"{name} ({path})" for _, (path, _), name in pieces[:MAX_SYMBOLS]),
     )
 
 
@@ -236,5 +220,7 @@ def _merge(
 
 
 def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:
-    verdict = Verdict(label="", reason=reason, call_id=call_id) if call_id is not None else None
+    verdict = (
+        Verdict(label="", reason=reason, judgment=Judgment(call_id=call_id)) if call_id is not None else None
+    )
     return Decision(stage=STAGE, subject=Subject(path=name), reason=reason, verdict=verdict)

@@ -70,8 +70,10 @@ class _Budget:
         self.rendered.append(one)
         self.used += one.item.tokens
 
-    def leave_out(self, one: _Rendered, reason: str) -> None:
-        self.left_out.append((one, reason))
+    def leave_out(self, one: _Rendered, reason: str = "") -> None:
+        """Record that the item does not fit, after a further reason."""
+        fit = f"does not fit: about {one.item.tokens} tokens, {self.left} of {self.tokens} are left"
+        self.left_out.append((one, f"{reason}{fit}"))
 
     def offer(self, one: _Rendered) -> bool:
         """Add the item if it fits the remaining tokens; returns whether it did."""
@@ -109,7 +111,7 @@ def assemble(
     gone = _add_primary(wanted, budget, context, judge)
     for one in others:
         if not budget.shows(one.selection) and not budget.offer(one):
-            budget.leave_out(one, _too_large(one, budget))
+            budget.leave_out(one)
     for one in gone:
         if one.selection.outline:
             budget.offer(_shorter(one, source))
@@ -129,7 +131,7 @@ def _add_primary(
     if large and not fitting and context.request.mode == "implement":
         _refuse_large(large[0], budget)
     for one in large:
-        budget.leave_out(one, _too_large(one, budget))
+        budget.leave_out(one)
     gone, let_go = large, list[_Rendered]()
     if _tokens(fitting) > budget.left:
         planned = [one for one in fitting if one.selection.tier == 0]
@@ -142,8 +144,7 @@ def _add_primary(
             fitting, let_go = _refilter(fitting, budget, judge)
     for one in (*fitting, *let_go):
         if not budget.shows(one.selection) and not budget.offer(one):
-            words = "refilter let it go, and it " if one in let_go else ""
-            budget.leave_out(one, words + _too_large(one, budget))
+            budget.leave_out(one, "refilter let it go, and it " if one in let_go else "")
             gone.append(one)
     return gone
 
@@ -179,17 +180,14 @@ def _refilter(
     ]
     remark = f"At most about {budget.left} tokens can stay."
     verdicts = judge.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
-    judged = [_judged(one, verdict) for one, verdict in zip(fitting, verdicts, strict=True)]
+    judged = [
+        replace(_because(one, f"refilter: {verdict.reason}"), verdict=verdict)
+        for one, verdict in zip(fitting, verdicts, strict=True)
+    ]
     if not any(verdict.label for verdict in verdicts):
         return [_because(one, "all judged no: taken by rank") for one in judged], []
     kept = [one for one, verdict in zip(judged, verdicts, strict=True) if verdict.label == KEEP]
-    gone = [one for one, verdict in zip(judged, verdicts, strict=True) if verdict.label != KEEP]
-    return kept, gone
-
-
-def _judged(one: _Rendered, verdict: Verdict) -> _Rendered:
-    explained = _because(one, f"refilter: {verdict.reason}")
-    return replace(explained, verdict=verdict)
+    return kept, [one for one in judged if one not in kept]
 
 
 def _because(one: _Rendered, reason: str) -> _Rendered:
@@ -206,7 +204,7 @@ def _finish(
         if used <= budget.tokens:
             break
         last = budget.rendered.pop()
-        budget.leave_out(last, "all frames together need more tokens than were counted")
+        budget.left_out.append((last, "all frames together need more tokens than were counted"))
     else:
         items, used = (), 0
     shown_paths = {item.path for item in items}
@@ -215,7 +213,16 @@ def _finish(
         pass_id=context.request.pass_id,
         task=context.request.task,
         items=items,
-        dropped=tuple(_dropped(one, reason) for one, reason in budget.left_out),
+        dropped=tuple(
+            DroppedItem(
+                path=one.item.path,
+                symbol=one.item.symbol,
+                detail=one.item.detail,
+                tokens=one.item.tokens,
+                reason=reason,
+            )
+            for one, reason in budget.left_out
+        ),
         others=tuple(entry.path for entry in context.candidates if entry.path not in shown_paths)[
             :MOST_OTHERS
         ],
@@ -317,20 +324,6 @@ def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) ->
     text = source.text(item.path)
     between = ("?",) if text is None else text.lines[before.end_line : item.start_line - 1]
     return before.end_line < item.start_line and not any(between)
-
-
-def _too_large(one: _Rendered, budget: _Budget) -> str:
-    return f"does not fit: about {one.item.tokens} tokens, {budget.left} of {budget.tokens} are left"
-
-
-def _dropped(one: _Rendered, reason: str) -> DroppedItem:
-    return DroppedItem(
-        path=one.item.path,
-        symbol=one.item.symbol,
-        detail=one.item.detail,
-        tokens=one.item.tokens,
-        reason=reason,
-    )
 
 
 def _decide(one: _Rendered, file_id: int | None, *, included: bool = False, reason: str) -> Decision:

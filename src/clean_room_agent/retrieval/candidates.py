@@ -1,7 +1,7 @@
 """Finds the candidate files of a task: by ranking, and by what is named, imported or often changed together."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct, field
 
@@ -112,7 +112,7 @@ def find_candidates(
     request: ContextRequest, query: TaskQuery, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], tuple[Decision, ...]]:
     """Return the files that may matter, tier 0 first, then by score and path; and notes on what was left out."""
-    search = _search_query(request, query)
+    search = search_query(request, query)
     pool = _Pool(source, search.wanted)
     decisions = _add_planned(request, pool, source)
     for hit in source.kb.rank(search, limit=RANKED):
@@ -147,17 +147,13 @@ def _drop_data(request: ContextRequest, search: SearchQuery, pool: _Pool) -> lis
     return [Decision(stage=STAGE, reason=reason)]
 
 
-def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:
-    """The weighted terms of the request and of what the analysis added."""
-    return _search_query(request, query).terms
-
-
 def asks_for_tests(query: TaskQuery) -> bool:
     """Whether the task is about tests themselves."""
     return query.kind == "test" or any(is_test_file(named) for named in query.paths)
 
 
-def _search_query(request: ContextRequest, query: TaskQuery) -> SearchQuery:
+def search_query(request: ContextRequest, query: TaskQuery) -> SearchQuery:
+    """What the request and the analysis of its task look for."""
     wanted: set[FileKind] = {"test"} if asks_for_tests(query) else set()
     if query.kind == "docs" or any(is_side_file(named) for named in query.paths):
         wanted.add("side")

@@ -10,14 +10,6 @@ from clean_room_agent.config import ConfigSlice
 Route = Literal["each", "batch"]
 
 
-class JudgedBound(Struct, frozen=True, kw_only=True):
-    """How many items of a ranked list are judged, and why no more."""
-
-    count: int
-    reason: str
-    """Why no more are; recorded for each that is not."""
-
-
 class StagesConfig(ConfigSlice, frozen=True, kw_only=True):
     """Which retrieval stages run, and in which order."""
 
@@ -70,16 +62,16 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
         """Whether many symbols are judged in one question."""
         return (self.precision_route or self.route) == "batch"
 
-    def files_to_judge(self, scores: Sequence[float]) -> JudgedBound:
-        """How many of the files, best first, are judged."""
+    def files_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
+        """How many of the files, best first, are judged; and why no more are."""
         if self.files_in_one_question:
-            return _first(len(scores), self.top_k)
+            return _near(scores, self.top_k, 0.0)
         return _near(scores, self.each_files, self.each_share)
 
-    def symbols_to_judge(self, scores: Sequence[float]) -> JudgedBound:
-        """How many of the pieces of code, best first, are judged."""
+    def symbols_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
+        """The same of the pieces of code."""
         if self.symbols_in_one_question:
-            return _first(len(scores), self.max_symbols)
+            return _near(scores, self.max_symbols, 0.0)
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
@@ -111,15 +103,11 @@ def split_stages(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _first(count: int, most: int) -> JudgedBound:
-    return JudgedBound(count=min(count, most), reason=f"ranks below the first {most}")
-
-
-def _near(scores: Sequence[float], most: int, share: float) -> JudgedBound:
+def _near(scores: Sequence[float], most: int, share: float) -> tuple[int, str]:
     """Up to the last of the first `most` whose score is at least this share of the best."""
     least = share * max(scores, default=0.0)
     near = [place for place, score in enumerate(scores[:most], start=1) if score >= least]
     count = near[-1] if near else 0
     if count < min(most, len(scores)):
-        return JudgedBound(count=count, reason=f"has less than {share:.0%} of the best score")
-    return JudgedBound(count=count, reason=f"ranks below the first {most}")
+        return count, f"has less than {share:.0%} of the best score"
+    return count, f"ranks below the first {most}"

@@ -1,10 +1,12 @@
 """The repository's instructions for agents (AGENTS.md and the like): the sections on writing code that fit a prompt."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.retrieval.config import ConventionsConfig
+from clean_room_agent.retrieval.pieces import joined_spans
 from clean_room_agent.retrieval.stage import Decision, Selection
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
@@ -43,8 +45,22 @@ def find_conventions(
         part = "" if shown == len(text.lines) else f"; {shown} of its {len(text.lines)} lines"
         reason = f"what the repository tells agents{part}"
         if not chosen:
-            return (), (_note(path, f"{reason}: no line fits into {config.max_tokens} tokens"),)
-        return tuple(_selection(path, lines, reason) for lines in chosen), ()
+            note = f"{reason}: no line fits into {config.max_tokens} tokens"
+            return (), (Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=note),)
+        selections = (
+            Selection(
+                path=path,
+                start_line=first,
+                end_line=last,
+                detail="supporting",
+                section="conventions",
+                tier=1,
+                score=1.0,
+                reason=reason,
+            )
+            for first, last in chosen
+        )
+        return tuple(selections), ()
     return (), ()
 
 
@@ -76,46 +92,8 @@ def _fitting(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: 
             chosen.append((first, last))
             left -= size
         elif not chosen:
-            end = _last_that_fits(lines, first, last, count, most)
-            return [(first, end)] if end >= first else []
-    return _joined(sorted(chosen))
-
-
-def _last_that_fits(
-    lines: Sequence[str], first: int, last: int, count: Callable[[Sequence[str]], int], most: int
-) -> int:
-    fits, beyond = first - 1, last + 1
-    while beyond - fits > 1:
-        middle = (fits + beyond) // 2
-        if count(lines[first - 1 : middle]) <= most:
-            fits = middle
-        else:
-            beyond = middle
-    return fits
-
-
-def _joined(chosen: Sequence[Lines]) -> list[Lines]:
-    joined: list[Lines] = []
-    for first, last in chosen:
-        if joined and joined[-1][1] + 1 == first:
-            joined[-1] = (joined[-1][0], last)
-        else:
-            joined.append((first, last))
-    return joined
-
-
-def _selection(path: str, lines: Lines, reason: str) -> Selection:
-    return Selection(
-        path=path,
-        start_line=lines[0],
-        end_line=lines[1],
-        detail="supporting",
-        section="conventions",
-        tier=1,
-        score=1.0,
-        reason=reason,
-    )
-
-
-def _note(path: str, reason: str) -> Decision:
-    return Decision(stage=STAGE, subject=Subject(path=path, tier=1), reason=reason)
+            fitting = bisect_right(
+                range(first, last + 1), most, key=lambda end: count(lines[first - 1 : end])
+            )
+            return [(first, first + fitting - 1)] if fitting else []
+    return joined_spans(sorted(chosen), gap=1)

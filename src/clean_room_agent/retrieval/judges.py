@@ -5,12 +5,12 @@ All judgment prompts begin alike, so that a server can cache their common prefix
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest, fence_for, frame
+from clean_room_agent.artifacts.context import ContextRequest, Judgment, RefinementRequest, fence_for, frame
 from clean_room_agent.artifacts.evidence import LEAST_CHARACTERS, describe_evidence
 from clean_room_agent.artifacts.names import parse_item_name, quoted
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
@@ -20,7 +20,7 @@ from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.probes import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.prompt import CONTEXT, SHOWN_NOW, Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
+from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict
 
 MAX_ERRORS = 6
 """Of what an earlier attempt missed."""
@@ -50,36 +50,11 @@ def question_text(request: ContextRequest, missing: RefinementRequest | None = N
     return joined("\n\n", map(compose, parts))
 
 
-class VerdictMemory:
-    """Keeps a model's verdicts in the task's session; each is valid until the question or the shown option changes."""
-
-    def __init__(self, states: States, *, question: str) -> None:
-        """`states`: the task's, which outlive a pass."""
-        self._states = states
-        self._question = question
-
-    def recall(self, asked: str, option: Option) -> Verdict | None:
-        """The verdict given when the same was `asked` about the option, if there is one."""
-        kept = self._states.get_state(self._key(asked, option))
-        return None if kept is None else from_plain(kept, Verdict)
-
-    def keep(self, asked: str, options: Sequence[Option], verdicts: Sequence[Verdict]) -> None:
-        """Store a model's verdicts all at once: if a run resumed with only some, its next question would differ."""
-        self._states.set_states(
-            {
-                self._key(asked, option): to_plain(verdict)
-                for option, verdict in zip(options, verdicts, strict=True)
-                if verdict.call_id is not None
-            }
-        )
-
-    def _key(self, asked: str, option: Option) -> str:
-        content = json.dumps([asked, self._question, option.name, option.text])
-        return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
-
-
 class ModelJudge:
-    """Asks a model on behalf of one pass; what was judged earlier in the task is not asked again."""
+    """Asks a model on behalf of one pass; what was judged earlier in the task is not asked again.
+
+    The verdicts are kept in the task's session. Each is valid until the question or the shown option changes.
+    """
 
     def __init__(
         self,
@@ -91,9 +66,9 @@ class ModelJudge:
         batch_size: int,
         threshold: float,
     ) -> None:
-        """`states`: the task's, which keep the verdicts."""
+        """`states`: the task's, which outlive a pass."""
         self._models = models
-        self._memory = VerdictMemory(states, question=question)
+        self._states = states
         self._question = question
         self._pass_id = pass_id
         self._batch_size = batch_size
@@ -103,6 +78,7 @@ class ModelJudge:
         self,
         prompt: Prompt[BatchInputs, SortedT],
         options: Sequence[Option],
+        /,
         *,
         labels: tuple[str, ...],  # noqa: ARG002 - the answer itself holds the labels; the judge by scores needs them
         stage: str,
@@ -114,30 +90,29 @@ class ModelJudge:
         Raises:
             WindowExceeded: a single option does not fit beside the question.
         """
-        asked = f"{prompt.name}\n{remark}"
-        known = [self._memory.recall(asked, option) for option in options]
-        new = _without_verdict(options, known)
-        batches = self._batches(prompt, new, chosen, remark)
-        replies = self._models.ask_each(
-            prompt,
-            [self._batch_inputs(batch, chosen, remark) for batch in batches],
-            items=[f"{stage}:{number}" for number in range(len(batches))],
-            pass_id=self._pass_id,
-            stage=stage,
-        )
-        verdicts: list[Verdict] = []
-        for batch, reply in zip(batches, replies, strict=True):
-            if reply.value is None:
-                verdicts.extend(_omitted(reply) for _ in batch)
-            else:
-                verdicts.extend(_verdicts_of(reply.value.numbers(), len(batch), reply.call_id))
-        self._memory.keep(asked, new, verdicts)
-        return _completed(known, verdicts)
+
+        def judge(new: Sequence[Option]) -> Iterator[Verdict]:
+            batches = self._batches(prompt, new, chosen, remark)
+            replies = self._models.ask_each(
+                prompt,
+                [self._batch_inputs(batch, chosen, remark) for batch in batches],
+                items=[f"{stage}:{number}" for number in range(len(batches))],
+                pass_id=self._pass_id,
+                stage=stage,
+            )
+            for batch, reply in zip(batches, replies, strict=True):
+                if reply.value is None:
+                    yield from (_omitted(reply) for _ in batch)
+                else:
+                    yield from _verdicts_of(reply.value.numbers(), len(batch), reply.call_id)
+
+        return self._with_known(f"{prompt.name}\n{remark}", options, judge)
 
     def choose(
         self,
         prompt: Prompt[SingleInputs, Choice],
         options: Sequence[Option],
+        /,
         *,
         labels: tuple[str, ...],
         stage: str,
@@ -148,27 +123,50 @@ class ModelJudge:
         If the server gives probabilities, what counts is how far they are from those of the same question about nothing;
         otherwise, the word counts.
         """
-        known = [self._memory.recall(prompt.name, option) for option in options]
-        new = _without_verdict(options, known)
-        names = tuple(option.name for option in new)
-        replies = self._models.ask_each(
-            prompt,
-            [
-                SingleInputs(
-                    question=self._question, option=frame_option(option), chosen=chosen, others=names
-                )
-                for option in new
-            ],
-            items=[option.key for option in new],
-            pass_id=self._pass_id,
-            stage=stage,
+
+        def judge(new: Sequence[Option]) -> Iterator[Verdict]:
+            names = tuple(option.name for option in new)
+            replies = self._models.ask_each(
+                prompt,
+                [
+                    SingleInputs(
+                        question=self._question, option=frame_option(option), chosen=chosen, others=names
+                    )
+                    for option in new
+                ],
+                items=[option.key for option in new],
+                pass_id=self._pass_id,
+                stage=stage,
+            )
+            neutral = None
+            if needs_bias([reply.value for reply in replies], labels):
+                neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
+            yield from (self._verdict_on(reply, neutral, labels) for reply in replies)
+
+        return self._with_known(prompt.name, options, judge)
+
+    def _with_known(
+        self, asked: str, options: Sequence[Option], judge: Callable[[Sequence[Option]], Iterable[Verdict]]
+    ) -> tuple[Verdict, ...]:
+        """The verdicts given when the same was `asked` about the options before, completed by those of `judge`."""
+        keys = [self._key(asked, option) for option in options]
+        known = [self._states.get_state(key) for key in keys]
+        new = list(judge([option for option, kept in zip(options, known, strict=True) if kept is None]))
+        following = iter(new)
+        verdicts = [next(following) if kept is None else from_plain(kept, Verdict) for kept in known]
+        # All at once: if a run resumed with only some, its next question would differ.
+        self._states.set_states(
+            {
+                key: to_plain(verdict)
+                for key, kept, verdict in zip(keys, known, verdicts, strict=True)
+                if kept is None and verdict.judgment.call_id is not None
+            }
         )
-        neutral = None
-        if needs_bias([reply.value for reply in replies], labels):
-            neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
-        verdicts = [self._verdict_on(reply, neutral, labels) for reply in replies]
-        self._memory.keep(prompt.name, new, verdicts)
-        return _completed(known, verdicts)
+        return tuple(verdicts)
+
+    def _key(self, asked: str, option: Option) -> str:
+        content = json.dumps([asked, self._question, option.name, option.text])
+        return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
 
     def _verdict_on(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Verdict:
         choice = reply.value
@@ -177,7 +175,8 @@ class ModelJudge:
         calibrated = calibrate_choice(choice, neutral, labels)
         if calibrated is None:
             label = choice.word if choice.word in labels else OUT
-            return Verdict(label=label, reason=f"judged {choice.word}", call_id=reply.call_id)
+            said = f"judged {choice.word}"
+            return Verdict(label=label, reason=said, judgment=Judgment(call_id=reply.call_id))
         label = calibrated.word if lets_in(calibrated.score, self._threshold) else OUT
         said = f"judged {choice.word} ({choice.confidence:.2f})"
         if label != (choice.word if choice.word in labels else OUT):
@@ -185,10 +184,12 @@ class ModelJudge:
         return Verdict(
             label=label,
             reason=said,
-            call_id=reply.call_id,
-            confidence=choice.confidence,
-            weight=Weight(
-                probability=calibrated.probability, neutral=calibrated.neutral, calibrated=calibrated.score
+            judgment=Judgment(
+                call_id=reply.call_id,
+                confidence=choice.confidence,
+                probability=calibrated.probability,
+                neutral=calibrated.neutral,
+                calibrated=calibrated.score,
             ),
         )
 
@@ -243,29 +244,12 @@ class ThresholdJudge:
         self._threshold = threshold
 
     def sort(
-        self,
-        prompt: Prompt[BatchInputs, SortedT],  # noqa: ARG002 - the signature of Judge
-        options: Sequence[Option],
-        *,
-        labels: tuple[str, ...],
-        stage: str,  # noqa: ARG002
-        chosen: tuple[str, ...] = (),  # noqa: ARG002
-        remark: str = "",  # noqa: ARG002
+        self, _prompt: object, options: Sequence[Option], /, *, labels: tuple[str, ...], **_asked: object
     ) -> tuple[Verdict, ...]:
         """Give the first label from the threshold on, and the others at even steps below it."""
         return tuple(self._by_score(option, labels) for option in options)
 
-    def choose(
-        self,
-        prompt: Prompt[SingleInputs, Choice],  # noqa: ARG002 - the signature of Judge
-        options: Sequence[Option],
-        *,
-        labels: tuple[str, ...],
-        stage: str,  # noqa: ARG002
-        chosen: tuple[str, ...] = (),  # noqa: ARG002
-    ) -> tuple[Verdict, ...]:
-        """Judge like `sort`."""
-        return tuple(self._by_score(option, labels) for option in options)
+    choose = sort
 
     def _by_score(self, option: Option, labels: tuple[str, ...]) -> Verdict:
         for place, label in enumerate(labels):
@@ -277,19 +261,11 @@ class ThresholdJudge:
         return Verdict(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
 
 
-def _without_verdict(options: Sequence[Option], known: Sequence[Verdict | None]) -> list[Option]:
-    return [option for option, verdict in zip(options, known, strict=True) if verdict is None]
-
-
-def _completed(known: Sequence[Verdict | None], new: Iterable[Verdict]) -> tuple[Verdict, ...]:
-    """Fill the gaps between known verdicts with the new ones."""
-    following = iter(new)
-    return tuple(verdict if verdict is not None else next(following) for verdict in known)
-
-
 def _omitted(reply: Reply[Any]) -> Verdict:
     fault = reply.bad.fault if reply.bad is not None else "no answer"
-    return Verdict(label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id)
+    return Verdict(
+        label=OUT, reason=f"left out: unreadable verdict ({fault})", judgment=Judgment(call_id=reply.call_id)
+    )
 
 
 def _verdicts_of(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id: int) -> list[Verdict]:
@@ -308,7 +284,7 @@ def _verdicts_of(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, c
         Verdict(
             label=chosen.get(number, OUT),
             reason=(f"judged {chosen[number]}" if number in chosen else "judged not needed") + note,
-            call_id=call_id,
+            judgment=Judgment(call_id=call_id),
         )
         for number in range(1, count + 1)
     ]
@@ -326,8 +302,8 @@ def take_best(
         return tuple(verdicts)
 
     def order(place: int) -> tuple[bool, float, float]:
-        weight = verdicts[place].weight
-        return (weight is None, -weight.calibrated if weight else 0.0, -options[place].score)
+        calibrated = verdicts[place].judgment.calibrated
+        return (calibrated is None, -(calibrated or 0.0), -options[place].score)
 
     count = max(sum(option.score >= threshold for option in options), 1)
     best = sorted(range(len(options)), key=order)[:count]
@@ -340,6 +316,6 @@ def take_best(
 
 
 def _taken_by(verdict: Verdict) -> str:
-    if verdict.call_id is None:
+    if verdict.judgment.call_id is None:
         return "nothing else is in: taken by rank"
-    return f"all judged no: taken by {'rank' if verdict.weight is None else 'calibrated score'}"
+    return f"all judged no: taken by {'rank' if verdict.judgment.calibrated is None else 'calibrated score'}"

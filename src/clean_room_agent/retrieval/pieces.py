@@ -154,7 +154,7 @@ def _with_imports(
             yield piece
             continue
         line = piece.start_line
-        for first, last in _close_together(inside):
+        for first, last in joined_spans(inside, gap=IMPORTS_GAP):
             yield from _other_code(lines, line, first - 1)
             yield CodePiece(
                 name="(imports)",
@@ -167,10 +167,11 @@ def _with_imports(
         yield from _other_code(lines, line, piece.end_line)
 
 
-def _close_together(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def joined_spans(spans: Iterable[tuple[int, int]], *, gap: int) -> list[tuple[int, int]]:
+    """The spans of lines in order, where each begins at most `gap` lines after the end of the one before as one."""
     joined: list[tuple[int, int]] = []
     for first, last in spans:
-        if joined and first - joined[-1][1] <= IMPORTS_GAP:
+        if joined and first - joined[-1][1] <= gap:
             joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
             joined.append((first, last))

@@ -1,14 +1,15 @@
 """The stage `precision`: which pieces of the files in scope are shown, and in how much detail.
 
-What a plan names is shown without asking, with the code related to it. In other files, and where a plan does not say
-which part of a file it means, the pieces nearest to the task are judged.
+What a plan names is shown without asking, with the imports, the heads of classes and the code related to it. In other files,
+and where a plan does not say which part of a file it means, the pieces nearest to the task are judged.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Detail, TaskQuery
@@ -18,25 +19,27 @@ from clean_room_agent.retrieval import scored_pieces
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
-from clean_room_agent.retrieval.pieces import OTHER_KINDS, IndexedDefinition
-from clean_room_agent.retrieval.plan_targets import (
-    PlannedFile,
-    around,
-    closeness_to,
-    is_small,
-    names_a_large_class,
-    target_of,
+from clean_room_agent.retrieval.pieces import (
+    CONTAINERS,
+    OTHER_KINDS,
+    VALUES,
+    CodePiece,
+    IndexedDefinition,
+    enclosing_head,
 )
 from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
 from clean_room_agent.retrieval.related_code import ShownSpan, related_selections
 from clean_room_agent.retrieval.scored_pieces import (
     FilesInScope,
+    PieceHints,
     PieceKey,
     ScoredPiece,
     files_in_scope,
     holds_frame,
+    is_named,
     is_named_outright,
     is_test,
+    matches_name,
 )
 from clean_room_agent.retrieval.stage import (
     Candidate,
@@ -49,6 +52,15 @@ from clean_room_agent.retrieval.stage import (
 )
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
+SMALL_FILE_LINES = 150
+"""A file up to this long is shown whole, if it takes no more than one part in `SMALL_FILE_SHARE` of what is available."""
+SMALL_FILE_SHARE = 4
+HEADER_LINES = 25
+"""The beginning of a file without imports is shown up to this length: imports may have to be added."""
+VALUES_LINES = 15
+"""The code right after the imports is shown up to this length: new constants belong there."""
+HEAD_LINES = 25
+"""The head of a class is shown with a member that is to be changed, unless it is longer."""
 STAGE = "precision"
 TEST_SHARE = 4
 """Failing tests may take one part in so many of what is available; further ones are only named."""
@@ -62,6 +74,143 @@ TARGET_NAMES = 40
 PLAN_NAMES = 15
 """Definitions named in the outline of a file for a planner, those nearest to the task."""
 DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
+
+
+class PlannedFile(Struct, frozen=True, kw_only=True):
+    """A file that a plan names."""
+
+    pieces: tuple[ScoredPiece, ...]
+    """Its pieces, in the order of their lines; at least one."""
+    chosen: tuple[tuple[ScoredPiece, str], ...]
+    """The pieces that are in without asking, with the reason."""
+    uncertain: tuple[ScoredPiece, ...]
+    """The pieces to be asked about, where the plan does not say which part of the file it means."""
+
+    @property
+    def view(self) -> FileView:
+        """The file."""
+        return self.pieces[0].view
+
+
+def target_of(
+    pieces: Sequence[ScoredPiece], hints: PieceHints, changed: Collection[tuple[str, str]]
+) -> PlannedFile:
+    """Decide which pieces of the file are included without asking, and which must be judged.
+
+    Args:
+        pieces: the file's.
+        hints: what the plan names.
+        changed: (path, name) of the pieces that were judged to be changed when the task was planned.
+    """
+    chosen: dict[int, tuple[ScoredPiece, str]] = {}
+    view = pieces[0].view
+    for scored in pieces:
+        if reason := _named(scored.piece, view, hints.planned):
+            chosen[scored.piece.start_line] = (scored, reason)
+    for scored in pieces:
+        if (scored.entry.path, scored.piece.name) in changed:
+            chosen.setdefault(
+                scored.piece.start_line, (scored, "judged to be changed when the task was planned")
+            )
+        elif not hints.planned and holds_frame(scored.entry.path, scored.piece, hints.frames):
+            chosen.setdefault(scored.piece.start_line, (scored, "in a stack trace"))
+    uncertain: tuple[ScoredPiece, ...] = ()
+    undecided = not chosen
+    if undecided or not hints.planned:  # a planner may be wrong about what it judged before
+        for scored in pieces:
+            if is_named_outright(scored.piece, hints):
+                chosen.setdefault(scored.piece.start_line, (scored, "named by the task"))
+    if undecided:
+        uncertain = tuple(scored for scored in pieces if scored.piece.kind not in {"imports", "comment"})
+    return PlannedFile(pieces=tuple(pieces), chosen=tuple(chosen.values()), uncertain=uncertain)
+
+
+def is_small(view: FileView, source: RepositorySource, available_tokens: int) -> bool:
+    """Whether the file is shown entirely."""
+    lines = len(view.text.lines)
+    return (
+        lines <= SMALL_FILE_LINES
+        and source.count(view.text.span(1, lines)) <= available_tokens // SMALL_FILE_SHARE
+    )
+
+
+def around(target: PlannedFile, shown: Collection[ScoredPiece]) -> list[Selection]:
+    """What accompanies the shown pieces: imports, heads of their classes, and comments right above them.
+
+    The imports are those of the file (or its short beginning) with a few lines after them.
+    """
+    pieces = [scored.piece for scored in target.pieces]
+    heads = {
+        head.start_line
+        for scored in shown
+        if (head := enclosing_head(pieces, scored.piece)) is not None
+        and head.end_line - head.start_line < HEAD_LINES
+    }
+    below = {scored.piece.start_line for scored in shown}
+    last_imports = max((place for place, piece in enumerate(pieces) if piece.kind == "imports"), default=None)
+    known = {scored.key for scored in shown}
+    selections = []
+    for place, scored in enumerate(target.pieces):
+        piece = scored.piece
+        if scored.key in known:
+            continue
+        if piece.kind == "imports":
+            selections.append(scored.select("primary", "the file's imports"))
+        elif last_imports is None and not place and piece.kind == "code" and piece.end_line <= HEADER_LINES:
+            selections.append(scored.select("primary", "the beginning of a file without imports"))
+        elif (
+            place - 1 == last_imports
+            and piece.kind == "code"
+            and piece.end_line - piece.start_line < VALUES_LINES
+        ):
+            selections.append(scored.select("primary", "what follows the imports: the place of new values"))
+        elif piece.start_line in heads:
+            selections.append(scored.select("primary", "head of a class with a member to be changed"))
+        elif piece.kind == "comment" and piece.end_line + 1 in below:
+            selections.append(scored.select("primary", "the comment above what is to be changed"))
+    return selections
+
+
+def _named(piece: CodePiece, view: FileView, planned: frozenset[str]) -> str:
+    """Why the plan refers to the piece; "" if it does not."""
+    if is_named(piece, planned):
+        return "named by the plan"
+    inside = [
+        entry
+        for entry in view.definitions
+        if piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
+    ]
+    if piece.kind == "code":
+        values = [
+            entry.name for entry in inside if entry.kind in VALUES and matches_name(entry.name, planned)
+        ]
+        owner = piece.name.rpartition(" (lines ")[0]
+        if owner and matches_name(owner, planned):
+            return f"stands in {owner}, named by the plan"
+    else:
+        values = [
+            entry.name for entry in inside if piece.kind == "symbol" and matches_name(entry.name, planned)
+        ]
+    return f"holds {values[0]}, named by the plan" if values else ""
+
+
+def names_a_large_class(target: PlannedFile) -> bool:
+    """Whether the plan names only classes of which the head alone is a piece, so that it may mean some of their members."""
+    kinds = {entry.name: entry.kind for entry in target.view.definitions}
+    return bool(target.chosen) and all(
+        scored.piece.kind == "head" and kinds.get(scored.piece.name.removesuffix(" (head)")) in CONTAINERS
+        for scored, _ in target.chosen
+    )
+
+
+def closeness_to(target: PlannedFile, shown: Sequence[Selection]) -> Callable[[IndexedDefinition], float]:
+    """How close a definition is to the shown lines of the file."""
+    lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
+
+    def closeness(entry: IndexedDefinition) -> float:
+        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
+
+    return closeness
 
 
 class PrecisionStage:
@@ -96,7 +245,11 @@ class PrecisionStage:
             tuple(item_name(one.path, one.symbol) for one in (*whole, *named)),
             nothing_chosen=not context.selections,
         )
-        chosen = [_judged_selection(scored, verdict) for scored, verdict in judged if verdict.label]
+        chosen = [
+            scored.select(DETAILS[verdict.label], verdict.reason)
+            for scored, verdict in judged
+            if verdict.label
+        ]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
             belonging = _belonging(targets, [*whole, *named, *chosen])
@@ -147,7 +300,7 @@ class PrecisionStage:
 
         `nothing_chosen`: no earlier retrieval of the task chose anything.
         """
-        bound = self._config.symbols_to_judge([scored.score for scored in waiting])
+        count, passed_over = self._config.symbols_to_judge([scored.score for scored in waiting])
         labels = (CHANGE, READ)
         ask = (
             partial(judge.sort, PRECISION_BATCH, labels=labels)
@@ -157,9 +310,7 @@ class PrecisionStage:
         options: list[Option] = []
         verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
-            batch = [
-                scored.as_option(files.terms) for scored in waiting[len(options) :][: max(bound.count, 1)]
-            ]
+            batch = [scored.as_option(files.terms) for scored in waiting[len(options) :][: max(count, 1)]]
             if not batch:
                 break
             options += batch
@@ -172,7 +323,7 @@ class PrecisionStage:
         counts = Counter(scored.entry.path for scored in rest)
         entries = {scored.entry.path: scored.entry for scored in reversed(rest)}
         notes = [
-            self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
+            self._note(entries[path], f"not judged, {count} of its pieces: each {passed_over}")
             for path, count in counts.items()
         ]
         return list(zip(waiting[: len(options)], verdicts, strict=True)), notes
@@ -288,10 +439,6 @@ def _belonging(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> li
         if target.view.row.path not in whole:
             found += around(target, [scored for scored in target.pieces if scored.key in keys])
     return found
-
-
-def _judged_selection(scored: ScoredPiece, verdict: Verdict) -> Selection:
-    return scored.select(DETAILS[verdict.label], verdict.reason)
 
 
 def _test_selections(

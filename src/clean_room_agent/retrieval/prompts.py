@@ -66,11 +66,25 @@ Example answer:
 Where in the code is this? Answer with the JSON object.
 """
 )
-SCOPE_JUDGMENT_TEMPLATE = """\
+ASKED = """\
 {{ question }}
 
 {{ heading }}
 
+"""
+"""How every judgment begins, so that a server can cache what is common."""
+CHOSEN = """\
+{% if chosen %}
+
+## Already chosen
+{% for name in chosen %}
+- {{ name | listed }}
+{% endfor %}
+{% endif %}
+"""
+SCOPE_JUDGMENT_TEMPLATE = (
+    f"{ASKED}"
+    """\
 You choose files for a programmer who will do the task above. You get one file of the repository.
 
 Rules:
@@ -79,13 +93,9 @@ Rules:
 - Say no if the file only has a similar name or topic.
 - You see the lines of the file that are nearest to the task, each after its number.
 - Answer with one word: yes or no.
-{% if chosen %}
-
-## Already chosen
-{% for name in chosen %}
-- {{ name | listed }}
-{% endfor %}
-{% endif %}
+"""
+    f"{CHOSEN}"
+    """\
 
 ## Files to choose from
 {% for other in others %}
@@ -96,17 +106,16 @@ Rules:
 {{ option | candidate }}
 Does this file matter for the task? Answer yes or no.
 """
+)
 SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = yes_no_prompt(
     name="scope_judgment",
     title="Judge whether a file matters for a task",
     template=SCOPE_JUDGMENT_TEMPLATE,
 )
 RELEVANT = "relevant"
-SCOPE_BATCH_TEMPLATE = """\
-{{ question }}
-
-{{ heading }}
-
+SCOPE_BATCH_TEMPLATE = (
+    f"{ASKED}"
+    """\
 You choose files for a programmer who will do the task above. You get a numbered list of files of the repository.
 
 Rules:
@@ -118,13 +127,9 @@ Rules:
 
 Example answer (the numbers of another list):
 {{ example }}
-{% if chosen %}
-
-## Already chosen
-{% for name in chosen %}
-- {{ name | listed }}
-{% endfor %}
-{% endif %}
+"""
+    f"{CHOSEN}"
+    """\
 
 ## Files
 {% for option in options %}
@@ -132,27 +137,22 @@ Example answer (the numbers of another list):
 {% endfor %}
 Which of these files matter for the task? Answer with the JSON object.
 """
+)
 CHANGE, READ, SKIP = "change", "read", "skip"
 WORD_TOKENS = 4
 """Enough for each of the words."""
-PIECE_JUDGMENT_TEMPLATE = """\
-{{ question }}
-
-{{ heading }}
-
+PIECE_JUDGMENT_TEMPLATE = (
+    f"{ASKED}"
+    """\
 You choose code for a programmer who will do the task above. You get one piece of code.
 
 Answer with one word:
 - change: the task changes this code.
 - read: this code stays as it is, but the change cannot be written without reading it.
 - skip: the change can be written without this code.
-{% if chosen %}
-
-## Already chosen
-{% for name in chosen %}
-- {{ name | listed }}
-{% endfor %}
-{% endif %}
+"""
+    f"{CHOSEN}"
+    """\
 
 ## Code to choose from
 {% for other in others %}
@@ -163,6 +163,7 @@ Answer with one word:
 {{ option | candidate }}
 Does the task change this code, does the change need it to be read, or neither? Answer change, read or skip.
 """
+)
 PIECE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="piece_judgment",
     role="classifier",
@@ -173,11 +174,9 @@ PIECE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     max_answer_tokens=WORD_TOKENS,
     example="change",
 )
-PRECISION_BATCH_TEMPLATE = """\
-{{ question }}
-
-{{ heading }}
-
+PRECISION_BATCH_TEMPLATE = (
+    f"{ASKED}"
+    """\
 You choose code for a programmer who will do the task above. You get a numbered list of pieces of code.
 
 Put the number of a piece into one of two lists:
@@ -190,13 +189,9 @@ Rules:
 
 Example answer (the numbers of another list):
 {{ example }}
-{% if chosen %}
-
-## Already chosen
-{% for name in chosen %}
-- {{ name | listed }}
-{% endfor %}
-{% endif %}
+"""
+    f"{CHOSEN}"
+    """\
 
 ## Code
 {% for option in options %}
@@ -204,12 +199,11 @@ Example answer (the numbers of another list):
 {% endfor %}
 Which of these pieces does the task change, and which must be read? Answer with the JSON object.
 """
+)
 KEEP = "keep"
-REFILTER_TEMPLATE = """\
-{{ question }}
-
-{{ heading }}
-
+REFILTER_TEMPLATE = (
+    f"{ASKED}"
+    """\
 A programmer will do the task above, but not all of the chosen code fits into the prompt. Some of it has to be left out.
 
 Rules:
@@ -229,6 +223,7 @@ Example answer (the numbers of another list):
 {{ remark | figures }}
 Which of these pieces must stay? Answer with the JSON object.
 """
+)
 
 
 class TaskAnalysisInputs(Struct, frozen=True, kw_only=True):
@@ -286,14 +281,18 @@ def _numbers_prompt(
     )
 
 
-class ScopeBatchAnswer(BaseModel):
-    """Numbers of the list, from 1."""
-
-    relevant: Numbers
+class SortedAnswer(BaseModel):
+    """Numbers of the list, from 1, by label; what is in no list is left out."""
 
     def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The one label."""
-        return ((RELEVANT, tuple(self.relevant)),)
+        """Each label with its numbers, from the label that shows most to the one that shows least."""
+        return tuple((label, tuple(getattr(self, label))) for label in type(self).model_fields)
+
+
+class ScopeBatchAnswer(SortedAnswer):
+    """One label, `RELEVANT`."""
+
+    relevant: Numbers
 
 
 SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = _numbers_prompt(
@@ -306,15 +305,11 @@ SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = _numbers_prompt(
 )
 
 
-class PrecisionBatchAnswer(BaseModel):
-    """Numbers of the list, from 1; what is in no list is left out."""
+class PrecisionBatchAnswer(SortedAnswer):
+    """Two labels, `CHANGE` and `READ`."""
 
     change: Numbers
     read: Numbers = Field(default_factory=list)
-
-    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """From the label that shows most to the one that shows least."""
-        return ((CHANGE, tuple(self.change)), (READ, tuple(self.read)))
 
 
 PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = _numbers_prompt(
@@ -327,14 +322,10 @@ PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = _numbers_prompt(
 )
 
 
-class RefilterAnswer(BaseModel):
-    """Numbers of the list, from 1."""
+class RefilterAnswer(SortedAnswer):
+    """One label, `KEEP`."""
 
     keep: Numbers
-
-    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The one label."""
-        return ((KEEP, tuple(self.keep)),)
 
 
 REFILTER: Prompt[BatchInputs, RefilterAnswer] = _numbers_prompt(

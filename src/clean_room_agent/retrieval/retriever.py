@@ -2,27 +2,32 @@
 session, from which a refinement starts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest, TaskQuery
+from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.names import attempts_up_to
+from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session, States
-from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.errors import ConfigError, RecordError, UsageError
 from clean_room_agent.json_values import from_plain, to_plain
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
+from clean_room_agent.paths import is_test_file, is_test_module
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
+from clean_room_agent.retrieval.mentions import find_mentions, unique
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
 from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import (
@@ -34,21 +39,39 @@ from clean_room_agent.retrieval.stage import (
     Selection,
     StageContext,
     StageOutputs,
-    stages_named,
 )
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
-if TYPE_CHECKING:
-    from clean_room_agent.artifacts.goals import NamedDefinition
-
-STAGES: Mapping[str, Callable[[JudgmentsConfig], RetrievalStage[RepositorySource]]] = {
+STAGES: Mapping[str, Callable[[JudgmentsConfig], RetrievalStage]] = {
     "scope": ScopeStage,
     "precision": PrecisionStage,
 }
 """By name, as configured; the default order is that of `[stages]`. A new stage is one line here."""
+MAX_SAME_NAMES = 20
+"""Of one name: more are as good as none."""
+DEFINES = frozenset({"function", "class", "method", "variable"})
 CHANGES = "to_change"
 Changes = tuple[tuple[str, str], ...]
 """(path, name) of each."""
+
+
+def stages_named(names: Sequence[str], config: JudgmentsConfig) -> tuple[RetrievalStage, ...]:
+    """Build the named stages, in the given order.
+
+    Raises:
+        ConfigError: a name is unknown or appears twice, or there is none.
+    """
+    hint = f"stages: {', '.join(STAGES)}"
+    if not names:
+        raise ConfigError("no stage is named", hint=hint)
+    for place, name in enumerate(names):
+        if name not in STAGES:
+            near = get_close_matches(name, STAGES, n=1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ConfigError(f"unknown stage {name!r}{meant}", hint=hint)
+        if name in names[:place]:
+            raise ConfigError(f"stage {name!r} is named twice")
+    return tuple(STAGES[name](config) for name in names)
 
 
 class Retrieved(Struct, frozen=True, kw_only=True):
@@ -87,7 +110,7 @@ class Retriever:
             ConfigError: a stage is unknown.
         """
         self._judgments = config.judgments if config.use_model else config.judgments.sorting()
-        self._stages = stages_named(config.stages, STAGES, self._judgments)
+        self._stages = stages_named(config.stages, self._judgments)
         self._kb = kb
         self._root = root
         self._models = models
@@ -128,17 +151,13 @@ class Retriever:
         package = self._assemble(context, source, judge, analysis.query)
         return Retrieved(package=package, candidates=candidates)
 
-    def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
+    def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
         """The definitions outside of tests with one of these plain or dotted names, with the tests that use them."""
-        from clean_room_agent.retrieval.named_definitions import definitions_named  # a query needs none
+        return definitions_named(names, RepositorySource(self._kb, self._root, len))
 
-        return definitions_named(names, RepositorySource(self._kb, ContextFiles(self._root), len))
-
-    def mentioned(self, words: str) -> "tuple[NamedDefinition, ...]":
+    def mentioned(self, words: str) -> tuple[NamedDefinition, ...]:
         """The definitions outside of tests that the words name, as far as it is clear which are meant."""
-        from clean_room_agent.retrieval.named_definitions import definitions_mentioned  # likewise
-
-        return definitions_mentioned(words, RepositorySource(self._kb, ContextFiles(self._root), len))
+        return definitions_mentioned(words, RepositorySource(self._kb, self._root, len))
 
     def _with_conventions(self, context: StageContext, source: RepositorySource) -> StageContext:
         """With the repository's instructions for agents, where it has any."""
@@ -197,9 +216,7 @@ class Retriever:
         return package
 
     def _source(self, request: ContextRequest) -> RepositorySource:
-        source = RepositorySource(
-            self._kb, ContextFiles(self._root), lambda text: self._models.count(text, request.role)
-        )
+        source = RepositorySource(self._kb, self._root, lambda text: self._models.count(text, request.role))
         if not source.paths():
             raise UsageError("the repository is not indexed, or holds no text file", hint="run `cra index`")
         return source
@@ -236,7 +253,7 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
         (one.subject.path, one.subject.symbol)
         for one in context.decisions
         if one.verdict is not None
-        and one.verdict.call_id is not None
+        and one.verdict.judgment.call_id is not None
         and not one.verdict.taken
         and one.detail == "primary"
         and one.subject.symbol is not None
@@ -244,21 +261,19 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
 
 
 def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:
-    selections = []
-    for entry in context.files:
-        text = source.text(entry.path)
-        if text is not None:
-            selection = Selection(
-                path=entry.path,
-                start_line=1,
-                end_line=len(text.lines),
-                detail="primary",
-                tier=entry.tier,
-                score=entry.score,
-                reason="in scope; no stage chose what of it is shown",
-            )
-            selections.append(selection)
-    return tuple(selections)
+    return tuple(
+        Selection(
+            path=entry.path,
+            start_line=1,
+            end_line=len(text.lines),
+            detail="primary",
+            tier=entry.tier,
+            score=entry.score,
+            reason="in scope; no stage chose what of it is shown",
+        )
+        for entry in context.files
+        if (text := source.text(entry.path)) is not None
+    )
 
 
 def remember(states: States, query: TaskQuery, context: StageContext, package: ContextPackage) -> None:
@@ -306,3 +321,55 @@ def recall(session: Session, pass_id: str) -> Remembered:
     raise RecordError(
         f"the session holds no context for pass {pass_id}", hint="retrieve it before it is refined"
     )
+
+
+def definitions_named(names: Iterable[str], source: RepositorySource) -> tuple[NamedDefinition, ...]:
+    """The definitions outside of tests with one of these plain or dotted names, by name as given, path and line."""
+    found: dict[int, NamedDefinition] = {}
+    for name in names:
+        symbols = [
+            symbol
+            for symbol in source.find_symbols(name)
+            if symbol.kind in DEFINES and not is_test_file(source.path_of(symbol.file_id))
+        ]
+        for symbol in symbols[:MAX_SAME_NAMES]:
+            if symbol.id not in found:
+                found[symbol.id] = _described(symbol, source)
+    return tuple(found.values())
+
+
+def definitions_mentioned(words: str, source: RepositorySource) -> tuple[NamedDefinition, ...]:
+    """The definitions outside of tests that the words name, as far as it is clear which are meant, in the words' order."""
+    mentions = find_mentions(words)
+    names = [name for name in unique((*mentions.named, *mentions.identifiers)) if source.meant_by(name)]
+    return definitions_named(names, source)
+
+
+def _described(symbol: SymbolRow, source: RepositorySource) -> NamedDefinition:
+    doc = next(
+        (
+            one.doc
+            for one in source.definitions_at(source.path_of(symbol.file_id))
+            if one.symbol_id == symbol.id
+        ),
+        "",
+    )
+    return NamedDefinition(
+        name=symbol.qualified_name,
+        path=source.path_of(symbol.file_id),
+        kind=symbol.kind,
+        first_line=symbol.start_line,
+        last_line=symbol.end_line,
+        signature=symbol.signature,
+        doc=doc,
+        test_files=_test_files(symbol, source),
+    )
+
+
+def _test_files(symbol: SymbolRow, source: RepositorySource) -> tuple[str, ...]:
+    """Files of tests: first those that refer to the definition, then those that import its file."""
+    callers = source.kb.get_symbol_neighbors(symbol.id, direction="callers")
+    uses = Counter(source.path_of(row.symbol.file_id) for row in callers)
+    importing = source.kb.get_dependencies(symbol.file_id, direction="imported_by")
+    paths = [*sorted(uses, key=lambda path: (-uses[path], path)), *(row.file.path for row in importing)]
+    return tuple(dict.fromkeys(path for path in paths if is_test_module(path)))

@@ -44,7 +44,7 @@ class ScopeStage:
             return self._named_by_plan(context, query)
         waiting = [entry for entry in context.candidates if entry.tier > 1]
         named = tuple(entry.path for entry in context.candidates if entry.tier == 1)
-        bound = self._config.files_to_judge([entry.score for entry in waiting])
+        count, passed_over = self._config.files_to_judge([entry.score for entry in waiting])
         some = any(not is_test_file(path) for path in named)
         terms = weighted_terms(context.request, query, find_tests(query, source))
         top = max((entry.score for entry in waiting), default=0.0) or 1.0
@@ -57,8 +57,13 @@ class ScopeStage:
         verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
             batch = [
-                _option(entry, entry.score / top, terms, source)
-                for entry in waiting[len(options) :][: bound.count]
+                Option(
+                    key=entry.path,
+                    name=entry.path,
+                    text=describe_file(entry.path, terms, source),
+                    score=entry.score / top,
+                )
+                for entry in waiting[len(options) :][:count]
             ]
             if not batch:
                 break
@@ -69,7 +74,7 @@ class ScopeStage:
         if options and not some:
             verdicts = take_best(options, verdicts, self._labels[0], threshold=self._config.threshold)
         verdict_of = {option.key: verdict for option, verdict in zip(options, verdicts, strict=True)}
-        return self._decided(context, verdict_of, bound.reason)
+        return self._decided(context, verdict_of, passed_over)
 
     def _named_by_plan(self, context: StageContext, query: TaskQuery) -> StageContext:
         meant = {f"defines {name}" for name in query.named}
@@ -118,16 +123,9 @@ def _decide(entry: Candidate, verdict: Verdict | None, passed_over: str) -> Deci
     )
 
 
-def _option(entry: Candidate, score: float, terms: Mapping[str, float], source: RepositorySource) -> Option:
-    return Option(key=entry.path, name=entry.path, text=describe_file(entry.path, terms, source), score=score)
-
-
 def describe_file(path: str, terms: Mapping[str, float], source: RepositorySource) -> str:
     """What the file defines, and the lines of it that are nearest to the task, as a judge is shown them."""
-    row = source.file(path)
-    if row is None:
-        return ""
-    names = top_names(source.definitions(row), most=NAMES_SHOWN)
+    names = top_names(source.definitions_at(path), most=NAMES_SHOWN)
     text = source.text(path)
     shown = f"defines {', '.join(names)}\n" if names else ""
     if text is not None:

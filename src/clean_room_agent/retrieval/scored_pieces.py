@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.indexer.terms import bags_of, count_terms
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
-from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
+from clean_room_agent.retrieval.candidates import asks_for_tests, search_query
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import WORD
 from clean_room_agent.retrieval.pieces import (
@@ -338,15 +338,16 @@ class FilesInScope(Struct, frozen=True, kw_only=True):
 
 
 def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQuery) -> FilesInScope:
-    """Divide the context's files into scored pieces.
+    """Divide the context's files into scored pieces, none of which fills the available tokens.
 
     Raises:
         RepositoryError: a file in scope differs from what was indexed.
     """
     views: list[tuple[Candidate, FileView]] = []
     unreadable: list[tuple[Candidate, NotEditable]] = []
+    max_lines = max(MIN_DIVIDED_LINES, context.available_tokens // TOKENS_PER_LINE)
     for entry in context.files:
-        view = read_view(entry.path, source, context.available_tokens)
+        view = source.view(entry.path, max_lines=max_lines, available_tokens=context.available_tokens)
         if isinstance(view, NotEditable):
             unreadable.append((entry, view))
         else:
@@ -377,16 +378,6 @@ def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQ
     )
 
 
-def read_view(path: str, source: RepositorySource, available_tokens: int) -> FileView | NotEditable:
-    """The file, divided so that no piece fills the available tokens.
-
-    Raises:
-        RepositoryError: the file differs from what was indexed.
-    """
-    max_lines = max(MIN_DIVIDED_LINES, available_tokens // TOKENS_PER_LINE)
-    return source.view(path, max_lines=max_lines, available_tokens=available_tokens)
-
-
 def words_of(tests: Sequence[TestCode]) -> frozenset[str]:
     """The words in the code of the tests."""
     return frozenset(word for test in tests for word in WORD.findall(test.text))
@@ -394,7 +385,7 @@ def words_of(tests: Sequence[TestCode]) -> frozenset[str]:
 
 def weighted_terms(request: ContextRequest, query: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
     """The task's search terms, and those of the code of its tests."""
-    terms = dict(search_terms(request, query))
+    terms = dict(search_query(request, query).terms)
     for term in count_terms("\n".join(test.text for test in tests)):
         terms[term] = max(terms.get(term, 0.0), TEST_TERM_WEIGHT)
     return terms

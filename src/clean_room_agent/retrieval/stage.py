@@ -6,8 +6,7 @@ and add `tests/retrieval/test_<name>_stage.py`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -24,15 +23,11 @@ from clean_room_agent.artifacts.context import (
 )
 from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.errors import ConfigError
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
     from clean_room_agent.llm.prompt import Prompt
-
-ConfigT = TypeVar("ConfigT")
-StageT = TypeVar("StageT")
-SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -74,26 +69,14 @@ class Selection(Struct, frozen=True, kw_only=True):
         return Subject(path=self.path, symbol=self.symbol, file_id=file_id, tier=self.tier, score=self.score)
 
 
-class Weight(Struct, frozen=True, kw_only=True):
-    """The probability of the word that lets an option in, before and after calibration (see `llm/probes.py`)."""
-
-    probability: float
-    neutral: float | None
-    """The same word's probability in the question without content; None where it was not measured."""
-    calibrated: float
-    """Log-odds minus those of the question without content: above 0 lets it in."""
-
-
 class Verdict(Struct, frozen=True, kw_only=True):
     """A judge's verdict on one option."""
 
     label: str
     """One of the answer's labels; "" for out."""
     reason: str
-    call_id: int | None = None
-    confidence: float | None = None
-    """Probability of the word that the model said, where the server gave probabilities."""
-    weight: Weight | None = None
+    judgment: Judgment = Judgment()
+    """What the model said, in numbers; the default where none was asked."""
     taken: bool = False
     """Whether it was let in although the judge said no, because nothing else was in."""
 
@@ -201,6 +184,7 @@ class Judge(Protocol):
         self,
         prompt: "Prompt[BatchInputs, SortedT]",
         options: Sequence[Option],
+        /,
         *,
         labels: tuple[str, ...],
         stage: str,
@@ -216,6 +200,7 @@ class Judge(Protocol):
         self,
         prompt: "Prompt[SingleInputs, Choice]",
         options: Sequence[Option],
+        /,
         *,
         labels: tuple[str, ...],
         stage: str,
@@ -224,7 +209,7 @@ class Judge(Protocol):
         """Like `sort`, with one question per option. The answer is one word: one of `labels`, or one that means out."""
 
 
-class RetrievalStage(Protocol[SourceT_contra]):
+class RetrievalStage(Protocol):
     """One stage, which narrows the context."""
 
     @property
@@ -232,29 +217,9 @@ class RetrievalStage(Protocol[SourceT_contra]):
         """Its name in `STAGES`, in `--stages` and in the record."""
 
     def run(
-        self, context: StageContext, source: SourceT_contra, query: TaskQuery, judge: Judge
+        self, context: StageContext, source: RepositorySource, query: TaskQuery, judge: Judge
     ) -> StageContext:
         """Return the context after this stage, with this stage's decisions appended."""
-
-
-def stages_named(
-    names: Sequence[str], known: Mapping[str, Callable[[ConfigT], StageT]], config: ConfigT
-) -> tuple[StageT, ...]:
-    """Build the named ones of the `known` stages, in the given order.
-
-    Raises:
-        ConfigError: a name is unknown or appears twice, or there is none.
-    """
-    if not names:
-        raise ConfigError("no stage is named", hint=f"stages: {', '.join(known)}")
-    for place, name in enumerate(names):
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ConfigError(f"unknown stage {name!r}{meant}", hint=f"stages: {', '.join(known)}")
-        if name in names[:place]:
-            raise ConfigError(f"stage {name!r} is named twice")
-    return tuple(known[name](config) for name in names)
 
 
 class DecisionLog:
@@ -283,35 +248,18 @@ class DecisionLog:
         now = self._record.now()
         new = []
         for decision in decisions:
-            row = _decision_row(pass_id, decision)
+            row = DecisionRow(
+                task_id=pass_id,
+                stage=decision.stage,
+                subject=decision.subject,
+                included=decision.included,
+                detail=decision.detail,
+                reason=decision.reason,
+                judgment=decision.verdict.judgment if decision.verdict else Judgment(),
+                timestamp="",
+            )
             if known_rows[row] > 0:
                 known_rows[row] -= 1
             else:
                 new.append(replace(row, timestamp=now))
         return tuple(new)
-
-
-def _decision_row(pass_id: str, decision: Decision) -> DecisionRow:
-    return DecisionRow(
-        task_id=pass_id,
-        stage=decision.stage,
-        subject=decision.subject,
-        included=decision.included,
-        detail=decision.detail,
-        reason=decision.reason,
-        judgment=_judgment(decision.verdict),
-        timestamp="",
-    )
-
-
-def _judgment(verdict: Verdict | None) -> Judgment:
-    if verdict is None:
-        return Judgment()
-    weight = verdict.weight
-    return Judgment(
-        call_id=verdict.call_id,
-        confidence=verdict.confidence,
-        probability=weight.probability if weight else None,
-        neutral=weight.neutral if weight else None,
-        calibrated=weight.calibrated if weight else None,
-    )

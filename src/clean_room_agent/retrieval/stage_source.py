@@ -63,54 +63,39 @@ class NotEditable(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class ContextFiles:
-    """The files of `root`, each read once."""
+def read_indexed(root: Path, path: str, indexed_hash: str) -> FileText | NotEditable:
+    """The file at `path` (relative to `root`, forward slashes), which the index knows with `indexed_hash`.
 
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
-        self._read: dict[str, FileText | NotEditable] = {}
-
-    def read(self, path: str, indexed_hash: str) -> FileText | NotEditable:
-        """The file at `path` (relative, forward slashes), which the index knows with `indexed_hash`.
-
-        Raises:
-            GitError: the whole working tree is gone.
-            RepositoryError: the file is gone or differs from what was indexed, so that its symbols' lines would be wrong.
-        """
-        known = self._read.get(path)
-        if known is None:
-            known = self._read[path] = self._load(path, indexed_hash)
-        return known
-
-    def _load(self, path: str, indexed_hash: str) -> FileText | NotEditable:
-        if is_secret_name(path):
-            return NotEditable(path=path, reason="not shown: its name says that it holds secrets")
-        try:
-            data = read_bytes(self._root, path)
-        except FileNotFoundError as exc:
-            if not self._root.is_dir():
-                raise GitError(
-                    f"the worktree is gone: there is no folder {self._root}", hint=REMOVED
-                ) from exc
-            raise RepositoryError(f"{path} was indexed but no longer exists", hint=REFRESH) from exc
-        except OSError as exc:
-            if exc.errno in NOT_A_FILE:
-                return NotEditable(
-                    path=path,
-                    reason="it is not a file of the repository: it is a link, or a link leads to it",
-                )
-            raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
-        digest = content_hash(data)
-        if digest != indexed_hash:
-            raise RepositoryError(f"{path} changed after it was indexed", hint=REFRESH)
-        try:
-            text = decode(data).text
-        except NotTextError as exc:
-            return NotEditable(path=path, reason=f"not editable: {exc}")
-        lines = text.split("\n")
-        if lines[-1] == "":
-            lines.pop()
-        return FileText(path=path, lines=tuple(lines), content_hash=digest)
+    Raises:
+        GitError: the whole working tree is gone.
+        RepositoryError: the file is gone or differs from what was indexed, so that its symbols' lines would be wrong.
+    """
+    if is_secret_name(path):
+        return NotEditable(path=path, reason="not shown: its name says that it holds secrets")
+    try:
+        data = read_bytes(root, path)
+    except FileNotFoundError as exc:
+        if not root.is_dir():
+            raise GitError(f"the worktree is gone: there is no folder {root}", hint=REMOVED) from exc
+        raise RepositoryError(f"{path} was indexed but no longer exists", hint=REFRESH) from exc
+    except OSError as exc:
+        if exc.errno in NOT_A_FILE:
+            return NotEditable(
+                path=path,
+                reason="it is not a file of the repository: it is a link, or a link leads to it",
+            )
+        raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
+    digest = content_hash(data)
+    if digest != indexed_hash:
+        raise RepositoryError(f"{path} changed after it was indexed", hint=REFRESH)
+    try:
+        text = decode(data).text
+    except NotTextError as exc:
+        return NotEditable(path=path, reason=f"not editable: {exc}")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return FileText(path=path, lines=tuple(lines), content_hash=digest)
 
 
 class FileView(Struct, frozen=True, kw_only=True):
@@ -126,11 +111,12 @@ class FileView(Struct, frozen=True, kw_only=True):
 class RepositorySource:
     """A repository in one state: its index, and the folder that was indexed."""
 
-    def __init__(self, kb: KnowledgeBase, files: ContextFiles, count: Callable[[str], int]) -> None:
+    def __init__(self, kb: KnowledgeBase, root: Path, count: Callable[[str], int]) -> None:
         """`count` estimates the tokens of a text for the model that will read the package."""
         self.kb = kb
-        self.files = files
         self.count = count
+        self._root = root.resolve()
+        self._files: dict[str, FileText | NotEditable] = {}
         self._rows: dict[str, FileRow] | None = None
         self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
         self._definitions: dict[str, tuple[IndexedDefinition, ...]] = {}
@@ -151,8 +137,13 @@ class RepositorySource:
             RepositoryError: it differs from what was indexed.
         """
         row = self.file(path)
-        found = None if row is None else self.files.read(path, row.content_hash)
+        found = None if row is None else self._read(row)
         return found if isinstance(found, FileText) else None
+
+    def _read(self, row: FileRow) -> FileText | NotEditable:
+        if row.path not in self._files:
+            self._files[row.path] = read_indexed(self._root, row.path, row.content_hash)
+        return self._files[row.path]
 
     def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
         """Indexed paths that `name` may refer to, sorted: itself, what ends with it, or what it ends with.
@@ -242,7 +233,7 @@ class RepositorySource:
 
     def _view(self, path: str, max_lines: int, available_tokens: int) -> FileView | NotEditable:
         row = self._by_path()[path]
-        text = self.files.read(path, row.content_hash)
+        text = self._read(row)
         if isinstance(text, NotEditable):
             return text
         definitions = self.definitions_at(path)
@@ -269,8 +260,7 @@ class RepositorySource:
             for piece in pieces
         )
 
-    def definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
-        """The file's definitions with their documentation."""
+    def _described_definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
         docs = {
             doc.symbol_id: doc.content.strip() for doc in reversed(self.kb.get_docstrings_for_file(row.id))
         }
@@ -288,10 +278,10 @@ class RepositorySource:
         )
 
     def definitions_at(self, path: str) -> tuple[IndexedDefinition, ...]:
-        """The definitions of the file at a path; empty if it is not indexed."""
+        """The definitions of the file at a path, with their documentation; empty if it is not indexed."""
         if path not in self._definitions:
             row = self._by_path().get(path)
-            self._definitions[path] = self.definitions(row) if row is not None else ()
+            self._definitions[path] = self._described_definitions(row) if row is not None else ()
         return self._definitions[path]
 
     def _by_path(self) -> dict[str, FileRow]:

@@ -56,7 +56,7 @@ from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
 from clean_room_agent.retrieval.scope_stage import describe_file
 from clean_room_agent.retrieval.scored_pieces import weighted_terms
 from clean_room_agent.retrieval.stage import Option, SingleInputs
-from clean_room_agent.retrieval.stage_source import ContextFiles, RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 
 STAGES = tuple(
@@ -269,7 +269,7 @@ class _Run(Struct, frozen=True, kw_only=True):
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
             self.state.kb,
-            ContextFiles(self.state.root),
+            self.state.root,
             lambda text: self.models.count(text, "reasoning"),
         )
         query = recall(self.session, request.pass_id).query

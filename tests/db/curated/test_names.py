@@ -2,15 +2,20 @@
 
 import sqlite3
 
-from clean_room_agent.db.curated import names
-from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
+import pytest
 
-LOOKUPS = {2: {"K", "K.m"}, ANYWHERE: {"rare"}}
+from clean_room_agent.db.curated import names, symbols
+from clean_room_agent.db.curated.names import (
+    ANYWHERE,
+    COLUMNS,
+    OF_A_FILE,
+    Resolution,
+    StoredNames,
+    insert_resolutions,
+    replace_resolution,
+)
 
-
-def stored(conn: sqlite3.Connection) -> list[tuple[int, str]]:
-    query = "SELECT target_file_id, names FROM lookups WHERE source_file_id = 1 ORDER BY target_file_id"
-    return [(row[0], row[1]) for row in conn.execute(query)]
+FIRST = symbols.first_symbol_id(1)
 
 
 def test_what_a_file_says_is_replaced_and_forgotten(index: sqlite3.Connection) -> None:
@@ -22,31 +27,70 @@ def test_what_a_file_says_is_replaced_and_forgotten(index: sqlite3.Connection) -
     assert names.get_names(index, 1) is None
 
 
-def test_where_imports_lead_is_replaced_and_forgotten(index: sqlite3.Connection) -> None:
-    names.insert_targets(index, 1, {"./b": 2, "react": None})
-    before = index.total_changes
-    names.replace_targets(index, 1, {"react": None, "./b": 2})
-    assert index.total_changes == before
-    assert names.get_targets(index, 1) == {"./b": 2, "react": None}
-    names.replace_targets(index, 1, {"./b": None})
-    assert names.get_targets(index, 1) == {"./b": None}
-    names.replace_targets(index, 1, {})
-    assert names.get_targets(index, 1) == {}
+BEFORE = Resolution(
+    dependencies=[(1, 2, "import"), (1, 3, "import")],
+    symbol_references=[(FIRST, FIRST + 1, "call", 0.5), (FIRST + 1, FIRST, "name", 1.0)],
+    lookups=[(ANYWHERE, 1, '["rare"]'), (2, 1, '["K","K.m"]')],
+    reexports=[(1, "f", 2, FIRST), (1, "whole", 2, None)],
+    import_targets=[(1, '{"./b":2,"react":null}')],
+)
+AFTER = Resolution(
+    dependencies=[(1, 3, "type_ref")],
+    symbol_references=[(FIRST, FIRST + 1, "call", 0.95), (FIRST + 1, FIRST, "name", 1.0)],
+    lookups=[(2, 1, '["K"]')],
+    reexports=[(1, "f", 3, None)],
+    import_targets=[(1, '{"./b":null}')],
+)
 
 
-def test_whoever_looked_up_a_name_is_found(index: sqlite3.Connection) -> None:
-    names.insert_lookups(index, 1, LOOKUPS)
-    names.insert_lookups(index, 3, {2: {"other"}})
-    assert names.find_lookups(index, 2, ["K.m", "unknown"]) == {1}
-    assert names.find_lookups(index, 2, []) == set()
-    assert names.find_lookups(index, ANYWHERE, ["rare"]) == {1}
-    assert names.find_users(index, 2) == {1, 3}
+@pytest.fixture
+def resolved(index: sqlite3.Connection) -> sqlite3.Connection:
+    rows = [
+        (FIRST + place, 1, place, name, name, "function", 1, 2, name, None) for place, name in enumerate("fg")
+    ]
+    symbols.insert_symbols(index, rows)
+    others = Resolution(dependencies=[(2, 3, "import")], lookups=[(2, 3, '["other"]')])
+    insert_resolutions(index, [BEFORE, others])
+    return index
 
 
-def test_lookups_that_are_said_again_stay(index: sqlite3.Connection) -> None:
-    names.insert_lookups(index, 1, LOOKUPS)
-    before = index.total_changes
-    names.replace_lookups(index, 1, LOOKUPS)
-    assert index.total_changes == before
-    names.replace_lookups(index, 1, {2: {"K"}, 3: {"x"}})
-    assert stored(index) == [(2, '["K"]'), (3, '["x"]')]
+def stored_resolution(conn: sqlite3.Connection) -> Resolution:
+    """That of the first file."""
+    return Resolution(
+        *(
+            [
+                tuple(row)
+                for row in conn.execute(
+                    f"SELECT {', '.join(columns)} FROM {table} WHERE {OF_A_FILE[table]} ORDER BY 1, 2", (1,)
+                )
+            ]
+            for table, columns in COLUMNS.items()
+        )
+    )
+
+
+def test_a_resolution_is_replaced_and_what_is_right_already_stays(resolved: sqlite3.Connection) -> None:
+    assert stored_resolution(resolved) == BEFORE
+    before = resolved.total_changes
+    replace_resolution(resolved, 1, BEFORE)
+    assert resolved.total_changes == before
+    kept = "SELECT id FROM symbol_references WHERE reference_kind = 'name'"
+    known = resolved.execute(kept).fetchone()[0]
+    replace_resolution(resolved, 1, AFTER)
+    assert stored_resolution(resolved) == AFTER
+    assert resolved.execute(kept).fetchone()[0] == known
+    replace_resolution(resolved, 1, Resolution())
+    assert stored_resolution(resolved) == Resolution([], [], [], [], [])
+    assert names.find_users(resolved, 2) == {3}
+
+
+def test_where_imports_lead_is_known(resolved: sqlite3.Connection) -> None:
+    assert names.get_targets(resolved, 1) == {"./b": 2, "react": None}
+    assert names.get_targets(resolved, 2) == {}
+
+
+def test_whoever_looked_up_a_name_is_found(resolved: sqlite3.Connection) -> None:
+    assert names.find_lookups(resolved, 2, ["K.m", "unknown"]) == {1}
+    assert names.find_lookups(resolved, 2, []) == set()
+    assert names.find_lookups(resolved, ANYWHERE, ["rare"]) == {1}
+    assert names.find_users(resolved, 2) == {1, 3}

@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 
 from clean_room_agent.db.curated import symbols
+from clean_room_agent.db.curated.names import Resolution, insert_resolutions
 from clean_room_agent.db.curated.symbols import SymbolTuple, first_symbol_id
 
 FIRST = first_symbol_id(1)
@@ -25,7 +26,14 @@ def stored(conn: sqlite3.Connection, file_id: int = 1) -> list[tuple[int, str, i
 
 def test_symbols_that_stay_keep_the_references_to_them(index: sqlite3.Connection) -> None:
     symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "g", line=5), symbol(2, "h", line=9)])
-    symbols.insert_references(index, [(FIRST + 2, FIRST, "call", 1.0), (FIRST + 2, FIRST + 1, "call", 1.0)])
+    insert_resolutions(
+        index,
+        [
+            Resolution(
+                symbol_references=[(FIRST + 2, FIRST, "call", 1.0), (FIRST + 2, FIRST + 1, "call", 1.0)]
+            )
+        ],
+    )
     symbols.replace_symbols(
         index,
         symbols.list_rows(index, 1),
@@ -68,25 +76,6 @@ def test_a_name_is_unique_among_the_callables_of_its_language(index: sqlite3.Con
     assert symbols.count_named(index, "two", ["python"]) == 2
     assert symbols.callables_in(symbols.list_rows(index, 1)) == {"run": ("run",), "two": ("two",)}
     assert symbols.files_defining(index, "run") == [1, 3]
-
-
-def test_references_that_are_said_again_keep_their_rows(index: sqlite3.Connection) -> None:
-    symbols.insert_symbols(index, [symbol(0, "f"), symbol(1, "g")])
-    symbols.insert_references(index, [(FIRST, FIRST + 1, "call", 0.5), (FIRST + 1, FIRST, "name", 1.0)])
-    kept = index.execute("SELECT id FROM symbol_references WHERE reference_kind = 'name'").fetchone()[0]
-    symbols.replace_references(
-        index,
-        1,
-        [(FIRST, FIRST + 1, "call", 0.95), (FIRST + 1, FIRST, "name", 1.0), (FIRST, FIRST, "call", 1.0)],
-    )
-    rows = index.execute(
-        "SELECT id, reference_kind, confidence FROM symbol_references ORDER BY reference_kind, confidence"
-    )
-    assert [tuple(row)[1:] for row in rows] == [("call", 0.95), ("call", 1.0), ("name", 1.0)]
-    assert (
-        index.execute("SELECT id FROM symbol_references WHERE reference_kind = 'name'").fetchone()[0] == kept
-    )
-    assert [one.confidence for one in symbols.list_callers(index, FIRST + 1)] == [0.95]
 
 
 def test_prose_of_a_file_is_listed_in_its_order_and_goes_together(index: sqlite3.Connection) -> None:

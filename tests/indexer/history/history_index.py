@@ -8,8 +8,7 @@ from testing.repositories import git
 from clean_room_agent.db.connection import connect_file, transaction
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history.build import begin_history
-from clean_room_agent.indexer.history.state import read_state
+from clean_room_agent.indexer.history.build import begin_history, read_state
 
 Rows = list[tuple[object, ...]]
 COMMIT = "(SELECT hash FROM commits WHERE id = {})"

@@ -8,8 +8,7 @@ from testing.repositories import FIRST_DATE, commit, git, init_repository, make_
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history.build import begin_history
-from clean_room_agent.indexer.history.state import read_state
+from clean_room_agent.indexer.history.build import begin_history, read_state
 
 TEXT = "x = {}\n" * 9
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testing.references.reference_world import ReferenceWorld, read_file
 
-from clean_room_agent.indexer.references.evaluation_cache import Evaluations
+from clean_room_agent.indexer.references.evaluate import Evaluations
 from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
 from clean_room_agent.languages.interface import changed_names
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from clean_room_agent.db.curated.symbols import SymbolRow, get_symbol
-from clean_room_agent.db.rows import insert_rows, replace_rows
 
 NOT_PARSED = "not parsed: "
 """How `parse_error` begins for files that are text only, as the parser was stopped."""
@@ -41,16 +40,10 @@ EDGES = """
 SELECT DISTINCT source_file_id, target_file_id, kind FROM dependencies WHERE source_file_id = ? OR target_file_id = ?
 ORDER BY source_file_id, target_file_id, kind
 """
-DEPENDENCY_COLUMNS = ("source_file_id", "target_file_id", "kind")
-DependencyTuple = tuple[int, int, str]
-"""source_file_id, target_file_id, kind."""
 OF_FILE = f"""
 SELECT {FILE_COLUMNS}, r.name, r.symbol_id FROM reexports r JOIN files f ON f.id = r.target_file_id
 WHERE r.file_id = ? ORDER BY r.name
 """  # noqa: S608 - constant columns
-REEXPORT_COLUMNS = ("file_id", "name", "target_file_id", "symbol_id")
-ReexportTuple = tuple[int, str, int, int | None]
-"""file_id, name, target_file_id, symbol_id."""
 
 
 Stamp = tuple[int, int, int]
@@ -280,17 +273,6 @@ def list_edges(conn: sqlite3.Connection, file_id: int) -> tuple[DependencyEdge, 
     return tuple(DependencyEdge(*row) for row in conn.execute(EDGES, (file_id, file_id)))
 
 
-def insert_dependencies(conn: sqlite3.Connection, edges: Iterable[DependencyTuple]) -> None:
-    """Insert the edges."""
-    insert_rows(conn, "dependencies", DEPENDENCY_COLUMNS, edges)
-
-
-def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[DependencyTuple]) -> None:
-    """Replace the file's imports; rows that are already right are not touched."""
-    wanted = sorted(set(edges))
-    replace_rows(conn, "dependencies", DEPENDENCY_COLUMNS, "source_file_id = ?", (file_id,), wanted)
-
-
 class ReexportRow(Struct, frozen=True, kw_only=True):
     """A name that a module exports but another file defines."""
 
@@ -310,14 +292,3 @@ def list_reexports(conn: sqlite3.Connection, file_id: int) -> tuple[ReexportRow,
         )
         for row in conn.execute(OF_FILE, (file_id,)).fetchall()
     )
-
-
-def insert_reexports(conn: sqlite3.Connection, rows: Iterable[ReexportTuple]) -> None:
-    """Insert re-exports of files that had none."""
-    insert_rows(conn, "reexports", REEXPORT_COLUMNS, rows)
-
-
-def replace_reexports(conn: sqlite3.Connection, file_id: int, rows: Iterable[ReexportTuple]) -> None:
-    """Replace the file's re-exports; rows that are already right are not touched."""
-    wanted = sorted(rows, key=lambda row: row[1])
-    replace_rows(conn, "reexports", REEXPORT_COLUMNS, "file_id = ?", (file_id,), wanted)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.db.rows import insert_rows, replace_rows
-
 COLUMNS = "s.id, s.file_id, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.signature, s.parent_symbol_id"
 OF_FILE = f"SELECT {COLUMNS} FROM symbols s WHERE s.file_id = ? ORDER BY s.start_line, s.end_line DESC, s.id"  # noqa: S608 - constant columns
 BY_ID = f"SELECT {COLUMNS} FROM symbols s WHERE s.id = ?"  # noqa: S608
@@ -15,13 +13,9 @@ BY_NAME = f"""
 SELECT {COLUMNS} FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.name = ?
 ORDER BY f.path, s.start_line, s.id
 """  # noqa: S608
-CALLERS = f"""
-SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.caller_symbol_id
-WHERE r.callee_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
-"""  # noqa: S608
-CALLEES = f"""
-SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.callee_symbol_id
-WHERE r.caller_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
+NEIGHBORS = f"""
+SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN symbols s ON s.id = r.{{}}_symbol_id
+WHERE r.{{}}_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
 """  # noqa: S608
 INSERT_SYMBOL = """
 INSERT INTO symbols
@@ -49,13 +43,10 @@ SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
 WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language IN (SELECT value FROM json_each(?))
 """
 CALLABLE = frozenset({"function", "class", "method"})
-REFERENCE_COLUMNS = ("caller_symbol_id", "callee_symbol_id", "reference_kind", "confidence")
 PLACE_BITS = 20
 """The lower bits of an id tell symbols of a file apart, the upper ones are the file's id."""
 SymbolTuple = tuple[int, int, int, str, str, str, int, int, str, int | None]
 """id, file_id, place, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id."""
-ReferenceTuple = tuple[int, int, str, float]
-"""caller_symbol_id, callee_symbol_id, reference_kind, confidence."""
 DOCSTRINGS = """
 SELECT id, symbol_id, file_id, content, format, parsed_fields FROM docstrings WHERE file_id = ?
 ORDER BY symbol_id IS NOT NULL, symbol_id, id
@@ -130,12 +121,12 @@ def find_symbols(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
 
 def list_callers(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that use this one, highest confidence first."""
-    return _neighbors(conn, CALLERS, symbol_id, "caller")
+    return _neighbors(conn, symbol_id, "caller", "callee")
 
 
 def list_callees(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that this one uses, highest confidence first."""
-    return _neighbors(conn, CALLEES, symbol_id, "callee")
+    return _neighbors(conn, symbol_id, "callee", "caller")
 
 
 def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
@@ -219,24 +210,13 @@ def count_named(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -
     return int(conn.execute(COUNT_NAMED, (name, json.dumps(languages))).fetchone()[0])
 
 
-def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:
-    """Insert the references."""
-    insert_rows(conn, "symbol_references", REFERENCE_COLUMNS, references)
-
-
-def replace_references(conn: sqlite3.Connection, file_id: int, references: Iterable[ReferenceTuple]) -> None:
-    """Replace the references from the file's symbols; rows that are already right are not touched."""
-    where = "caller_symbol_id >= ? AND caller_symbol_id < ?"
-    span = first_symbol_id(file_id), first_symbol_id(file_id + 1)
-    replace_rows(conn, "symbol_references", REFERENCE_COLUMNS, where, span, references)
-
-
 def _neighbors(
-    conn: sqlite3.Connection, query: str, symbol_id: int, direction: str
+    conn: sqlite3.Connection, symbol_id: int, direction: str, asked: str
 ) -> tuple[NeighborRow, ...]:
+    rows = conn.execute(NEIGHBORS.format(direction, asked), (symbol_id,))
     return tuple(
         NeighborRow(symbol=symbol_from(row), direction=direction, reference_kind=row[9], confidence=row[10])
-        for row in conn.execute(query, (symbol_id,))
+        for row in rows
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import (
     Answer,
@@ -22,15 +23,42 @@ from clean_room_agent.git.log import (
     read_line_counts,
     read_log,
 )
-from clean_room_agent.indexer.bounds import Bounds
-from clean_room_agent.indexer.history.state import HistoryState, keep_state
+from clean_room_agent.indexer.index_run import Bounds
+from clean_room_agent.json_values import from_json, to_json
 
 if TYPE_CHECKING:
-    from clean_room_agent.indexer.history.delta import HistoryDelta
     from clean_room_agent.indexer.history.rows import Counts, Scope
+    from clean_room_agent.indexer.history.sync import HistoryDelta
 
+HEAD_KEY = "history_head"
 COUNTED_AT_ONCE = 1000
 """Commits that are named in one command line."""
+
+
+class HistoryState(Struct, frozen=True, kw_only=True, array_like=True):
+    """What the indexed history covers; it can be continued as long as the limits stay the same."""
+
+    head: str | None
+    """The commit; None: there was none, or none was wanted."""
+    bound: int
+    """`[index].history`."""
+    pair_bound: int
+    """`[index].pair_bound`."""
+    graph: str
+    """See `git.log.graph_marks`."""
+    line_counts: bool
+    """Whether the changed lines of the commits are counted."""
+
+
+def read_state(conn: Connection) -> HistoryState | None:
+    """Return what `keep_state` stored; None in a new index."""
+    text = files.get_index_state(conn, HEAD_KEY)
+    return None if text is None else from_json(text, HistoryState)
+
+
+def keep_state(conn: Connection, kept: HistoryState) -> None:
+    """Store the state for `read_state`."""
+    files.put_index_state(conn, HEAD_KEY, to_json(kept))
 
 
 class _WantedHistory(Struct, frozen=True, kw_only=True):
@@ -104,7 +132,7 @@ class PendingHistory:
             return
         head = self._wanted.state.head
         if self._known is not None and head is not None:
-            from clean_room_agent.indexer.history.delta import find_delta  # noqa: PLC0415 - see the first lines
+            from clean_room_agent.indexer.history.sync import find_delta  # noqa: PLC0415 - see the first lines
 
             self._delta = find_delta(self._wanted.top, head=head, known=self._known, log=self._log)
             if self._delta is None:
@@ -161,7 +189,7 @@ class PendingHistory:
     def _go_on(self, conn: Connection, scope: "Scope") -> int | None:
         from clean_room_agent.indexer.history.sync import HistorySync  # noqa: PLC0415 - see the first lines
 
-        sync = HistorySync(conn, scope, self._wanted)
+        sync = HistorySync(conn, scope, self._wanted.read_commits, self._wanted.count_lines)
         sync.find_lost()
         delta = self._delta
         if delta is not None:

@@ -7,11 +7,10 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from clean_room_agent.db.curated import history_rows
-from clean_room_agent.db.curated.history_rows import CommitTuple
+from clean_room_agent.db.curated import history
+from clean_room_agent.db.curated.history import CommitTuple
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.history.renames import PastPlaces
 from clean_room_agent.indexer.terms import count_terms
 
 GAP = 1 << 12
@@ -21,6 +20,8 @@ SEARCHED_COMMITS = 3000
 SEARCHED_FILES = 30
 """Commits that touched more files say little of each."""
 LAST_SECOND = 253_402_300_799  # of the year 9999
+Renames = Sequence[tuple[str, str]]
+"""(old path, new path) of one commit."""
 Counts = Mapping[str, tuple[int, int]]
 """Commit -> lines added, lines deleted."""
 
@@ -35,6 +36,34 @@ class Scope(Struct, frozen=True, kw_only=True):
     """Path -> id of all files of today."""
     bound: int
     pair_bound: int
+
+
+class PastPlaces(dict[str, int]):
+    """Path in a past commit -> id of the current file, or a negative number: `lost[-1 - place]` is a path without one.
+
+    Look paths up commit by commit, newest first, and call `follow` after each commit that renames files:
+
+        commit 3 touches c           c is c
+        commit 2 renames b -> c      from here on, b is c
+        commit 1 renames a -> b      from here on, a is b, so a is c
+    """
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        super().__init__()
+        self.lost: list[str] = []
+        self._ids = ids
+
+    def __missing__(self, path: str) -> int:
+        place = self._ids.get(path)
+        if place is None:
+            self.lost.append(path)
+            place = -len(self.lost)
+        self[path] = place
+        return place
+
+    def follow(self, renames: Renames) -> None:
+        """From here on (that is, in older commits), treat each old path as the file of its new path."""
+        self.update([(old, self[new]) for old, new in renames])
 
 
 class Touches:
@@ -88,7 +117,7 @@ class Touches:
 
 def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
     """Replace the history by `entries`, newest first. What they touched is written by `write_touches`."""
-    history_rows.clear_history(conn)
+    history.clear_history(conn)
     numbered = list(zip(_numbers(entries), entries, strict=True))
     insert_commits(conn, repo_id, reversed(numbered), counts)
     insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
@@ -99,11 +128,11 @@ def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -
     touches = Touches(PastPlaces(scope.ids))
     for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
-    history_rows.insert_file_commits(conn, touches.file_commits())
-    history_rows.insert_lost_commits(conn, touches.lost_commits())
+    history.insert_file_commits(conn, touches.file_commits())
+    history.insert_lost_commits(conn, touches.lost_commits())
     pair_counts, newest = touches.pairs(scope.pair_bound)
     hashes = {number: entry.hash for number, entry in zip(_numbers(entries), entries, strict=True)}
-    history_rows.load_pairs(
+    history.load_pairs(
         conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts))
     )
 
@@ -118,15 +147,15 @@ def insert_commits(
 ) -> None:
     """Insert the commits and their renames."""
     listed = list(numbered)
-    history_rows.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
-    history_rows.insert_renames(
+    history.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
+    history.insert_renames(
         conn, ((number, old, new) for number, entry in listed for old, new in entry.renames)
     )
 
 
 def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
     """Store the search terms of these commits' messages, except for commits that touched too many files."""
-    history_rows.put_terms(
+    history.put_terms(
         conn,
         (
             (number, terms_text(entry.message))

@@ -1,38 +1,164 @@
-"""Updates the indexed history in place; the result is the same as reading it from scratch."""
+"""Updates the indexed history in place; the result is the same as reading it from scratch.
+
+*Which commits were added, and where.* `git log` walks the graph: it emits the newest commit (by date) of those it can reach,
+and then its parents can be reached too. Dates may be wrong or equal, so the order cannot be derived from dates alone. But
+once the walk has passed every added commit and those commits' parents, it goes on as that of the history before did. So
+both are followed up to that point:
+
+    before:  C B A        now:  F D E C B A        added: F E D, of which E's parent is B and D's is C
+    now up to there: (F, D, E, C, B); from A on, both walks are the same
+
+Where commits are gone (amended, reset, on another branch), the history is read anew: it has a bound.
+
+*What they renamed.* A rename `a -> b` means that older commits' `a` is what is now `b` (see `PastPlaces`), so that commits
+that are in the index already may belong to other files now: `find_moves` says which.
+"""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Protocol
+from pathlib import Path
+from typing import NamedTuple
 
-from clean_room_agent.db.curated import history_rows
+from msgspec import Struct
+
+from clean_room_agent.db.curated import history
 from clean_room_agent.db.curated.files import count_commits
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.history.delta import HistoryDelta
-from clean_room_agent.indexer.history.renames import NO_BOUND, Move, PastPlaces, Renames, Step, find_moves
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.log import Answer, LogEntry, read_log, walk
 from clean_room_agent.indexer.history.rows import (
     GAP,
     SEARCHED_COMMITS,
     Counts,
+    PastPlaces,
+    Renames,
     Scope,
     Touches,
     insert_commits,
     insert_terms,
 )
 
+
+class HistoryDelta(Struct, frozen=True, kw_only=True):
+    """What was added to a history."""
+
+    added: Mapping[str, LogEntry]
+    """Merges included, by hash."""
+    order: tuple[str, ...]
+    """Newest first: the added commits, and known ones among them."""
+
+
+def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta | None:
+    """What `head` has and `known` has not; None if it is better to read everything again.
+
+    `log`: the commits reachable from `head` but not from `known`, with their parents.
+    """
+    try:
+        added = {entry.hash: entry for entry in read_log(log.take())}
+        if is_line(added, head=head, known=known):
+            return HistoryDelta(added=added, order=tuple(added))
+        parents = {parent for entry in added.values() for parent in entry.parents.split()}
+        joints = {*parents, known} - added.keys()
+        order = splice(walk(top, head), walk(top, known), added=added.keys(), joints=joints)
+    except GitError:
+        return None  # `known` is gone: the history was rewritten and its rest thrown away
+    return None if order is None else HistoryDelta(added=added, order=order)
+
+
+def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:
+    """Whether the commits, newest first, form a single chain of parents from `head` back to `known`."""
+    hashes = list(added)
+    parents = [entry.parents for entry in added.values()]
+    return hashes[:1] == [head] and parents == [*hashes[1:], known]
+
+
+def splice(
+    new: Iterator[str], old: Iterator[str], *, added: Collection[str], joints: Collection[str]
+) -> tuple[str, ...] | None:
+    """Follow the walk `new` until it goes on as `old`; None if they order the commits they share differently, or `old` has
+    some that `new` does not reach.
+
+    `joints`: the shared commits that are parents of added ones.
+    """
+    way: list[str] = []
+    coming, open_joints = len(added), set(joints)
+    while coming or open_joints:
+        name = next(new, None)
+        if name is None:
+            return None
+        way.append(name)
+        if name in added:
+            coming -= 1
+        elif name != next(old, None):
+            return None
+        open_joints.discard(name)
+    return tuple(way)
+
+
+NO_BOUND = 1 << 62
+
+
+class Move(NamedTuple):
+    """In commits with ids `oldest` to `newest`, what was attributed to `source` belongs to `target`.
+
+    `target` is None if it belongs to different paths in different commits.
+    """
+
+    source: str
+    target: str | None
+    oldest: int
+    newest: int
+
+
+class Step(NamedTuple):
+    """One commit on the way back: whether the old history contains it, and its id if it does."""
+
+    in_old: bool
+    id: int | None
+    renames: Renames
+
+
+def find_moves(steps: Iterable[Step]) -> list[Move]:
+    """Find what must be attributed to other paths when renames are added.
+
+    `steps`: newest first; a commit that both histories share appears once.
+    """
+    then: dict[str, str] = {}
+    now: dict[str, str] = {}
+    moves: list[Move] = []
+    newest = NO_BOUND
+    last: int | None = None
+    for step in steps:
+        last = last if step.id is None else step.id
+        if not step.renames:
+            continue
+        if last is not None:
+            moves += _differences(then, now, last, newest)
+            newest, last = last - 1, None
+        for led in (then, now) if step.in_old else (now,):
+            led.update([(old, led.get(new, new)) for old, new in step.renames])
+    return moves + _differences(then, now, 0, newest)
+
+
+def _differences(then: Mapping[str, str], now: Mapping[str, str], oldest: int, newest: int) -> list[Move]:
+    changed = {path for path in {*then, *now} if then.get(path, path) != now.get(path, path)}
+    sources = sorted({then.get(path, path) for path in changed})
+    origins = {source: set() if source in then else {source} for source in sources}
+    for path, source in then.items():
+        if source in origins:
+            origins[source].add(path)
+    moves = []
+    for source in sources:
+        targets = {now.get(path, path) for path in origins[source]}
+        target = targets.pop() if len(targets) == 1 else None
+        if target != source:
+            moves.append(Move(source, target, oldest, newest))
+    return moves
+
+
 MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
-
-
-class Reader(Protocol):
-    """The questions that an update asks git."""
-
-    def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
-        """Read just these commits."""
-
-    def count_lines(self, hashes: Sequence[str]) -> Counts:
-        """(added, deleted) lines by commit; a commit that cannot be counted is missing."""
 
 
 class HistorySync:
@@ -42,20 +168,28 @@ class HistorySync:
     and subtracting.
     """
 
-    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        scope: Scope,
+        read_commits: Callable[[Sequence[str]], Sequence[LogEntry]],
+        count_lines: Callable[[Sequence[str]], Counts],
+    ) -> None:
+        """`read_commits` and `count_lines` ask git about just these commits; one that cannot be counted is missing."""
         self._conn = conn
         self._scope = scope
-        self._reader = reader
+        self._read_commits = read_commits
+        self._count_lines = count_lines
         self._renewed: set[int] = set()
 
     def find_lost(self) -> None:
         """Attribute commits of paths without a file to files that now have these paths."""
-        for path in history_rows.list_lost_paths(self._conn):
+        for path in history.list_lost_paths(self._conn):
             file_id = self._scope.ids.get(path)
             if file_id is not None:
-                commits = history_rows.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
-                history_rows.put_past(self._conn, path, file_id, commits)
-                history_rows.forget_lost_path(self._conn, path)
+                commits = history.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
+                history.put_past(self._conn, path, file_id, commits)
+                history.forget_lost_path(self._conn, path)
                 self._renewed.add(file_id)
 
     def follow(self, delta: HistoryDelta) -> bool:
@@ -64,8 +198,8 @@ class HistorySync:
         Returns False if the stored rows do not suffice; the history must then be read from scratch.
         """
         full = count_commits(self._conn) >= self._scope.bound
-        shared = history_rows.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
-        renames = history_rows.list_renames(self._conn, min(shared.values())) if shared else {}
+        shared = history.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
+        renames = history.list_renames(self._conn, min(shared.values())) if shared else {}
         unclear = self._move(find_moves(_steps(delta, shared, renames)))
         if len(unclear) > MANY:
             return False
@@ -82,19 +216,19 @@ class HistorySync:
     def settle_pairs(self) -> None:
         """Recompute the co-change counts of files for which adjusting them was not enough."""
         for file_id in sorted(self._renewed):
-            history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
+            history.renew_pairs(self._conn, file_id, self._scope.pair_bound)
 
     def settle_terms(self) -> None:
         """Keep search terms for the newest commits only."""
-        oldest = history_rows.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
-        history_rows.drop_terms(self._conn, oldest)
+        oldest = history.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
+        history.drop_terms(self._conn, oldest)
 
     def settle_lines(self, counts: Counts) -> None:
         """Count the lines of all commits; `counts` holds those already known."""
-        uncounted = history_rows.list_uncounted(self._conn)
+        uncounted = history.list_uncounted(self._conn)
         missing = [name for name in uncounted if name not in counts]
-        found = {**counts, **self._reader.count_lines(missing)} if missing else counts
-        history_rows.put_line_counts(
+        found = {**counts, **self._count_lines(missing)} if missing else counts
+        history.put_line_counts(
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
         )
@@ -106,7 +240,7 @@ class HistorySync:
         taken: list[tuple[str, list[int]]] = []
         for move in moves:
             source = ids.get(move.source)
-            commits = history_rows.take_past(
+            commits = history.take_past(
                 self._conn, move.source, source, oldest=move.oldest, newest=move.newest
             )
             if commits and source is not None:
@@ -117,7 +251,7 @@ class HistorySync:
                 taken.append((move.target, commits))
         for path, commits in taken:
             target = ids.get(path)
-            history_rows.put_past(self._conn, path, target, commits)
+            history.put_past(self._conn, path, target, commits)
             if commits and target is not None:
                 self._renewed.add(target)
         return unclear
@@ -126,9 +260,9 @@ class HistorySync:
         """Read from git what these commits touched."""
         if not unclear:
             return
-        hashes = history_rows.list_hashes(self._conn, sorted(unclear))
-        entries = {entry.hash: entry for entry in self._reader.read_commits(list(hashes))}
-        renames = history_rows.list_renames(self._conn, 0)
+        hashes = history.list_hashes(self._conn, sorted(unclear))
+        entries = {entry.hash: entry for entry in self._read_commits(list(hashes))}
+        renames = history.list_renames(self._conn, 0)
         places = PastPlaces(self._scope.ids)
         touches = Touches(places)
         again = {number: entries[name] for name, number in hashes.items()}
@@ -137,8 +271,8 @@ class HistorySync:
                 touches.add(number, again[number])
             else:
                 places.follow(renames[number])
-        history_rows.insert_file_commits(self._conn, touches.file_commits())
-        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
+        history.insert_file_commits(self._conn, touches.file_commits())
+        history.insert_lost_commits(self._conn, touches.lost_commits())
         self._renewed.update(touches.by_file)
 
     def _numbers(
@@ -158,7 +292,7 @@ class HistorySync:
                 newer, run = shared[name], []
         if not run:
             return numbers
-        older = history_rows.id_before(self._conn, NO_BOUND if newer is None else newer)
+        older = history.id_before(self._conn, NO_BOUND if newer is None else newer)
         if older is None and full:
             return None
         return numbers if _spread(run, older or 0, newer, numbers) else None
@@ -183,22 +317,22 @@ class HistorySync:
         """Insert new commits and what they touched."""
         listed = sorted(numbered)
         insert_commits(self._conn, self._scope.repo_id, listed, {})
-        history_rows.insert_file_commits(self._conn, touches.file_commits())
-        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
+        history.insert_file_commits(self._conn, touches.file_commits())
+        history.insert_lost_commits(self._conn, touches.lost_commits())
         counts, newest = touches.pairs(self._scope.pair_bound)
-        history_rows.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
+        history.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
 
     def _forget(self, surplus: int) -> None:
         """Delete the oldest commits."""
-        leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
+        leaving = history.list_touched(self._conn, 0, history.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
-        history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
-        history_rows.delete_commits(self._conn, [touched.id for touched in leaving])
-        history_rows.drop_dead_lost(self._conn)
+        history.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
+        history.delete_commits(self._conn, [touched.id for touched in leaving])
+        history.drop_dead_lost(self._conn)
 
 
 def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:

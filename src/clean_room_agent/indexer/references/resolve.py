@@ -38,29 +38,35 @@ these leaves the references of `app.py` as they are; one that does has them reso
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
 from msgspec import Struct
 
-from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
-from clean_room_agent.indexer.references.evaluation_cache import Evaluations
-from clean_room_agent.indexer.references.file_evaluator import FileEvaluator
-from clean_room_agent.indexer.references.values import Value, World
-from clean_room_agent.languages.base import words_of
+from clean_room_agent.indexer.references.evaluate import (
+    ALIAS,
+    HEAD,
+    MAX_DEPTH,
+    MODULE,
+    STEP,
+    Evaluations,
+    Lookup,
+    Order,
+    Value,
+    World,
+)
+from clean_room_agent.languages.base import ModuleRef, words_of
 from clean_room_agent.languages.interface import (
     DEFAULT,
     STAR,
     WHOLE,
     FileNames,
     Interface,
-    changed_names,
+    Written,
     parse_interface,
 )
 from clean_room_agent.languages.registry import language_at
-
-__all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]
 
 Reference = tuple[int, str, int, str, float]
 """Caller's place, callee's path and place, kind, confidence."""
@@ -85,6 +91,91 @@ class Resolved(Struct, frozen=True):
     """
     reexports: tuple[tuple[str, str, int], ...] = ()
     """Name, path and place (-1: the whole module) of what is passed on from other files, by name."""
+
+
+class FileEvaluator(Evaluations):
+    """Evaluates in one file, which can also see into its own functions; other files are left to `Evaluations`.
+
+    Answers about its own file are cached only in this object.
+    """
+
+    def __init__(self, path: str, inner: Mapping[str, Written], others: Evaluations) -> None:
+        super().__init__(others.world)
+        self.path = path
+        others.trace = self.trace
+        self._others = others
+        self._own = others.interface(path)
+        self._inner = inner
+        self._definitions: Mapping[str, Written] = {} if self._own is None else self._own.definitions
+        self._names: dict[str, Value | None] = {}
+        self._expressions: dict[str, Value | None] = {}
+        self._orders: dict[str, Order] = {}
+        self._depth = 0
+
+    def interface(self, path: str) -> Interface | None:
+        """The file's interface."""
+        return self._others.interface(path)
+
+    def entry(self, path: str, name: str) -> Written | None:
+        """The definition with this qualified name; in its own file, also of those inside functions."""
+        if path != self.path:
+            return self._others.entry(path, name)
+        return self._inner.get(name) or self._definitions.get(name)
+
+    def evaluate(self, path: str, expression: str) -> Value | None:
+        """The value of the expression."""
+        if path != self.path:
+            return self._others.evaluate(path, expression)
+        return self._remembered(self._expressions, expression, self._evaluated)
+
+    def name(self, path: str, name: str) -> Value | None:
+        """The value of the name."""
+        if path != self.path:
+            return self._others.name(path, name)
+        return self._remembered(self._names, name, self._named)
+
+    def _remembered(
+        self, known: dict[str, Value | None], asked: str, find: Callable[[str, str], Value | None]
+    ) -> Value | None:
+        if asked in known:
+            return known[asked]
+        if self._depth > MAX_DEPTH:
+            return None
+        known[asked] = None  # the answer where it is asked again on the way
+        self._depth += 1
+        found = known[asked] = find(self.path, asked)
+        self._depth -= 1
+        return found
+
+    def export(self, path: str, name: str) -> Value | None:
+        """The value of the export."""
+        return self._others.export(path, name)
+
+    def order(self, path: str, name: str) -> Order:
+        """The class followed by its bases; only the class if the question is part of a cycle or nested too deeply."""
+        if path != self.path:
+            return self._others.order(path, name)
+        known = self._orders.get(name)
+        if known is not None:
+            return known
+        alone = ((path, name),)
+        if self._depth > MAX_DEPTH:
+            return alone, True
+        self._orders[name] = alone, False
+        self._depth += 1
+        found = self._orders[name] = self._ordered(path, name)
+        self._depth -= 1
+        return found
+
+    def class_member(self, value: Value, name: str) -> Value | None:
+        """The attribute."""
+        if value.path != self.path:
+            return self._others.class_member(value, name)
+        return self._class_member(value, name)
+
+    def _find(self, path: str, target: str) -> ModuleRef | None:
+        # What the file's own imports mention need not be recorded as a lookup.
+        return self.world.find(path, target) if path == self.path else super()._find(path, target)
 
 
 def resolve_file(
