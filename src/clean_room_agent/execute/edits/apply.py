@@ -68,7 +68,6 @@ class _Found(Struct, frozen=True, kw_only=True):
     tier: int
     imports: tuple[str, ...] = ()
     """Statements that the splice needs at the top of the file."""
-    repairs: tuple[str, ...] = ()
 
 
 def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
@@ -378,7 +377,6 @@ class _EditedTexts:
             splice=fitted(file.text, start, end, whole.text),
             tier=1,
             imports=whole.imports,
-            repairs=whole.repairs,
         )
 
     def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
@@ -405,7 +403,6 @@ class _EditedTexts:
             tier=found.tier,
             matches=1,
             lines=(line_of(file.text, splice.start),),
-            repairs=found.repairs,
         )
         if file.text[splice.start : splice.end] == splice.text:
             return replace(

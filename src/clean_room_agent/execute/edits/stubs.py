@@ -12,7 +12,7 @@ from tree_sitter import Node
 
 from clean_room_agent.languages.nodes import NONE
 from clean_room_agent.languages.registry import LANGUAGES
-from clean_room_agent.syntax import tree_of
+from clean_room_agent.syntax import is_bare_string, node_text, tree_of
 
 IMPORTS = NONE.union(*(one.nodes.imports for one in LANGUAGES))
 GUARDS = NONE.union(*(one.nodes.guards for one in LANGUAGES))
@@ -73,10 +73,6 @@ def _root(path: str, text: str) -> Node | None:
     return None if tree is None else tree.root_node
 
 
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
 def _inner(statement: Node) -> Node:
     """The statement without the decorators, the `export` and the like around it."""
     node = statement
@@ -94,7 +90,7 @@ def _inner(statement: Node) -> Node:
 def _name(node: Node) -> str:
     field = "property" if node.type == "field_definition" else "name"
     name = node.child_by_field_name(field)
-    return "" if name is None else _text(name)
+    return "" if name is None else node_text(name)
 
 
 def _functions(scope: Node, holder: str, *, protocol: bool = False) -> Iterator[_Function]:
@@ -140,18 +136,18 @@ def _functions_of(inner: Node) -> Iterator[tuple[str, Node]]:
             value = child.child_by_field_name("right") if child.type in ASSIGNMENTS else None
             name = child.child_by_field_name("left")
             if value is not None and name is not None and value.type in FUNCTIONS:
-                yield _text(name), value
+                yield node_text(name), value
 
 
 def _is_abstract(statement: Node) -> bool:
     """Whether a decorator says that it needs no body."""
     decorators = (child for child in statement.named_children if child.type == "decorator")
-    return any(ABSTRACT.match(_text(one)) for one in decorators)
+    return any(ABSTRACT.match(node_text(one)) for one in decorators)
 
 
 def _is_protocol(node: Node) -> bool:
     bases = node.child_by_field_name("superclasses")
-    return bases is not None and PROTOCOL.search(_text(bases)) is not None
+    return bases is not None and PROTOCOL.search(node_text(bases)) is not None
 
 
 def _written(function: Node) -> list[Node] | None:
@@ -160,13 +156,7 @@ def _written(function: Node) -> list[Node] | None:
     if body is None or body.type not in {"block", "statement_block"}:
         return None
     statements = [child for child in body.named_children if child.type != "comment"]
-    return [one for number, one in enumerate(statements) if number or not _is_text(one)]
-
-
-def _is_text(statement: Node) -> bool:
-    """Whether the statement is only a string, like a docstring."""
-    children = statement.named_children
-    return statement.type == "expression_statement" and len(children) == 1 and children[0].type == "string"
+    return [one for number, one in enumerate(statements) if number or not is_bare_string(one)]
 
 
 def _is_stub(function: Node) -> bool:
@@ -175,13 +165,13 @@ def _is_stub(function: Node) -> bool:
         return False
     pattern = RAISES if written[0].type == "raise_statement" else THROWS
     return written[0].type in {"raise_statement", "throw_statement"} and bool(
-        pattern.match(_text(written[0]))
+        pattern.match(node_text(written[0]))
     )
 
 
 def _is_empty(function: Node) -> bool:
     """Whether it contains nothing but `...` or `pass`."""
-    return all(_text(one) in {"...", "pass"} for one in _written(function) or ())
+    return all(node_text(one) in {"...", "pass"} for one in _written(function) or ())
 
 
 def _statement_faults(statement: Node, *, protocol: bool = False) -> Iterator[str]:
@@ -201,7 +191,7 @@ def _statement_faults(statement: Node, *, protocol: bool = False) -> Iterator[st
     if inner.type in GUARDS:
         yield from _guard_faults(inner)
         return
-    quoted = _text(inner).split("\n")[0][:MAX_QUOTED]
+    quoted = node_text(inner).split("\n")[0][:MAX_QUOTED]
     yield f"line {inner.start_point[0] + 1}: no declaration: {quoted}"
 
 
