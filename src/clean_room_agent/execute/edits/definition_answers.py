@@ -139,11 +139,11 @@ def whole_definition(
     if isinstance(found, NoDefinition):
         return found
     body = None if found else _as_body(place, target, bare)
-    new = found or body
-    if new is None:
+    full = found or body
+    if full is None:
         return NoDefinition(reason=_missing(place, target))
     return WholeDefinition(
-        text=_with_what_was_left_out(place, new), imports=imports, is_body=body is not None
+        text=_with_what_was_left_out(place, full), imports=imports, is_body=body is not None
     )
 
 

@@ -227,7 +227,11 @@ class _Builder:
         ]
         behind = self._nearest([row for row in body if row.number > mask.last_line], TOKENS_BEHIND)
         first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
-        lead = _given(parsed, mask) if mask.whole_lines else parsed.piece(first, mask.start).removesuffix(" ")
+        lead = (
+            _leading_blanks(parsed, mask)
+            if mask.whole_lines
+            else parsed.piece(first, mask.start).removesuffix(" ")
+        )
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
@@ -296,7 +300,7 @@ class _Builder:
             source = PromptSource.TASK
             lines = [f"{self._mark}{line}" for line in wrapped(self._assignment.task)]
         elif telling.comment:
-            lines = [f"{self._mark}{_told(goal)}" for goal in self._goals]
+            lines = [f"{self._mark}{_goal_line(goal)}" for goal in self._goals]
         elif telling.example:
             lines = self._examples()
         indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)
@@ -328,7 +332,7 @@ class _Builder:
         return self._language.stated_test(call, wanted, _raised(goal.wanted))
 
 
-def _told(goal: GoalTest) -> str:
+def _goal_line(goal: GoalTest) -> str:
     call, wanted, got = _one_line(goal.call), _one_line(goal.wanted), _one_line(goal.got)
     should = f"should raise {_raised(goal.wanted)}" if _raised(goal.wanted) else f"should give {wanted}"
     if not got:
@@ -346,7 +350,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _given(parsed: Parsed, mask: Mask) -> str:
+def _leading_blanks(parsed: Parsed, mask: Mask) -> str:
     """What the model is given of a whole line: its indentation less the last blank, which tokenizers keep with the word
     behind it. Nothing of a new line, whose indentation is open.
     """
@@ -374,7 +378,7 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
     elif not first[:1].isspace():
         first = indent + first
     elif not first.startswith(indent):
-        first = _given(parsed, mask) + first
+        first = _leading_blanks(parsed, mask) + first
     yield "\n".join((first, *rest))
     if indentation(first) != indent:
         yield "\n".join((indent + first.lstrip(), *rest))
@@ -496,7 +500,7 @@ def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
     root = parsed.node(place)
     by_line: dict[int, dict[tuple[int, int], Mask]] = {}
     for node in [] if root is None else walk(root):
-        for inner in _inner(node, parsed.nodes):
+        for inner in _fallible_parts(node, parsed.nodes):
             row, place_of_node = inner.start_point.row + 1, (inner.start_byte, inner.end_byte)
             masks = by_line.setdefault(row, {})
             if (
@@ -513,7 +517,7 @@ def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
     return {line: list(masks.values()) for line, masks in by_line.items()}
 
 
-def _inner(node: Node, nodes: Nodes) -> Iterator[Node]:
+def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[Node]:
     fields = [node.child_by_field_name(name) for name in nodes.parts.get(node.type, ())]
     if node.type in nodes.first_parts:
         fields += node.named_children[:1]

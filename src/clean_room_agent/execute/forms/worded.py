@@ -279,7 +279,7 @@ def _form_inputs(
     code = compose((visible.sourced(visible.heads), visible.code))
     whole = FormInputs(
         task=assignment.task,
-        evidence="\n".join(_told(goal) for goal in assignment.goals[:MOST_GOALS]),
+        evidence="\n".join(_goal_line(goal) for goal in assignment.goals[:MOST_GOALS]),
         observed=assignment.observed,
         path=place.path,
         name=place.name,
@@ -311,7 +311,7 @@ def _around(visible: Shown, line: int) -> SourcedText:
     return without_line_end(visible.sourced((*visible.top, *rows)))
 
 
-def _told(goal: GoalTest) -> str:
+def _goal_line(goal: GoalTest) -> str:
     if goal.call and goal.wanted:
         gives = f"`{goal.call}` gives {goal.got}, but it should" if goal.got else f"`{goal.call}` should"
         error = goal.wanted.removeprefix("raises ")

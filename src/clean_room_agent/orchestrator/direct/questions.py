@@ -251,6 +251,8 @@ class _Sweep:
         def write(answer: Answered) -> str | Fault:
             plain = unescaped(answer.text, target.text)
             read, reread = map(request.prompt.answer.read, (answer.text, plain))
+            if isinstance(read, BadAnswer):
+                return Fault(read.fault)
             made = worded.apply(target.place, target.text, read)
             if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, BadAnswer):
                 again = worded.apply(target.place, target.text, reread)
