@@ -4,7 +4,7 @@ from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.execute.fallback_plans import (
     MAX_FILES,
     MAX_WORDS,

@@ -5,8 +5,7 @@ from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.context import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.edits.places import Places
-from clean_room_agent.execute.edits.rules import is_control_path
+from clean_room_agent.execute.edits.rules import Places, is_control_path
 from clean_room_agent.execute.plan_validation import ending_with, filled_role
 from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 

@@ -8,8 +8,7 @@ from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditKind, PatchEdit
 from clean_room_agent.artifacts.plans import FileRole, TargetFile
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
-from clean_room_agent.execute.edits.places import Places
-from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.execute.edits.rules import EditRules, Places
 from clean_room_agent.file_contents import decode
 
 A = """\

@@ -379,7 +379,7 @@ def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
     is less than a unit, such as an alignment, stays. As they are where a unit is not known, or where both are blanks and the search
     text is found.
     """
-    theirs, ours = _unit(file), _unit(search, replacement)
+    theirs, ours = indent_unit(file), indent_unit(search, replacement)
     if not (theirs and ours) or theirs == ours:
         return search, replacement
     if theirs[0] == ours[0] and (not search.strip() or find(file, search).hits):
@@ -387,7 +387,7 @@ def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
     return _translated(search, ours, theirs), _translated(replacement, ours, theirs)
 
 
-def _unit(*texts: str) -> str:
+def indent_unit(*texts: str) -> str:
     """One level of indentation: a tab, or by how many blanks most blocks are deeper than the line that opens them; without a
     block, what the indentations have in common. "" if lines begin with either, or with single blanks.
     """
