@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource, sourced
 from clean_room_agent.enrichment.prompt import EnrichmentInputs
 from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
-from clean_room_agent.execute.form_prompts import FormInputs
+from clean_room_agent.execute.forms.worded import FormInputs
 from clean_room_agent.execute.goal_prompts import GoalInputs
 from clean_room_agent.execute.implement import ImplementInputs, StepInputs
 from clean_room_agent.execute.plan_prompts import (

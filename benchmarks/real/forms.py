@@ -31,9 +31,9 @@ from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.real.seeded import REPOSITORIES, ExampleJudge, SeededFault, faults, tree_of
 from benchmarks.real.tasks import Bench
 from benchmarks.results import write_section
-from clean_room_agent.execute.forms import function, lines, masked
-from clean_room_agent.execute.forms.masks import Mask
-from clean_room_agent.execute.forms.place import Applied, Assignment, Place, Refused, place_of
+from clean_room_agent.execute.forms import masked, worded
+from clean_room_agent.execute.forms.masked import Mask
+from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
@@ -97,7 +97,7 @@ class Solver(Struct, kw_only=True):
 
         return self._kept(key, ask)
 
-    def ask(self, request: function.FormRequest) -> Answered | None:
+    def ask(self, request: worded.FormRequest) -> Answered | None:
         """The text of an answer, as `fill`."""
         asked = str.__str__(request.prompt.render(request.inputs))
         key = [asked, request.max_answer_tokens, request.sampling.temperature, request.sampling.seed]
@@ -131,7 +131,7 @@ class Solver(Struct, kw_only=True):
 
 def attempts(
     form: str, place: Place, fault: SeededFault, solver: Solver
-) -> Iterator[tuple[Try, Applied | Refused] | None]:
+) -> Iterator[tuple[Try, str | Refused] | None]:
     """Each request of the form with what its answer makes of the file; None once an answer is not known."""
     goal = fault.goal
     assignment = Assignment(
@@ -144,7 +144,7 @@ def attempts(
             if answered is None:
                 yield None
                 return
-            done: Applied | Refused = Refused(reason="cut")
+            done: str | Refused = Refused(reason="cut")
             if answered.whole:
                 done = masked.apply(place, fault.bad, request.mask, answered.text)
             if isinstance(done, Refused) and done.same:
@@ -159,8 +159,8 @@ def attempts(
             )
             yield tried, done
         return
-    module = function if form == "function" else lines
-    for asked in module.requests(place, fault.bad, assignment):
+    prompt = worded.FUNCTION if form == "function" else worded.LINES
+    for asked in worded.requests(prompt, place, fault.bad, assignment):
         answered = solver.ask(asked)
         if answered is None:
             yield None
@@ -168,10 +168,8 @@ def attempts(
         read = asked.prompt.parse(answered.text)
         if isinstance(read, BadAnswer):
             done = Refused(reason=read.fault)
-        elif form == "function":
-            done = function.apply(place, fault.bad, read)
         else:
-            done = lines.apply(place, fault.bad, read)
+            done = worded.apply(place, fault.bad, read)
         yield Try(form=form, telling=form, mask="", draw=asked.draw, tokens=answered.tokens, outcome=""), done
 
 
@@ -203,20 +201,18 @@ def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, mo
     return tries
 
 
-def _outcome(
-    done: Applied | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge
-) -> tuple[str, str]:
+def _outcome(done: str | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge) -> tuple[str, str]:
     if isinstance(done, Refused):
         return "same" if done.same else "cut" if done.reason == "cut" else "refused", done.reason
-    if done.text in seen:
+    if done in seen:
         return "again", ""
-    seen.add(done.text)
-    ran = judge.run(fault.module, fault.name, done.text, document=fault.good)
+    seen.add(done)
+    ran = judge.run(fault.module, fault.name, done, document=fault.good)
     if ran is None or len(ran) != fault.examples or ran[fault.goal_at].got:
         return "red", ""
     if any(ran[at].got for at in fault.passing):
         return "broken", ""
-    return "wrong" if any(example.got for example in ran) else "right", ", ".join(done.repairs)
+    return "wrong" if any(example.got for example in ran) else "right", ""
 
 
 def page(results: dict[str, list[tuple[SeededFault, list[Try]]]]) -> str:

@@ -1,5 +1,6 @@
 """Syntax trees, and what is asked of them in any language."""
 
+from collections.abc import Iterator
 from functools import cache
 
 from tree_sitter import Language, Node, Parser, Tree
@@ -108,6 +109,26 @@ def tree_of(source: bytes, path: str) -> Tree | None:
         return parse(source, grammar)
     except ParseGivenUp:
         return None
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """The node and all below it, in the order of the text."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def node_text(node: Node) -> str:
+    """As it is written."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def is_bare_string(statement: Node) -> bool:
+    """Whether the statement is only a string, like a docstring."""
+    children = statement.named_children
+    return statement.type == "expression_statement" and len(children) == 1 and children[0].type == "string"
 
 
 def outline_of(source: bytes, path: str) -> Outline | None:

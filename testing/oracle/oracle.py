@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute import form_prompts
 from clean_room_agent.execute.edits.parse import render_edits
+from clean_room_agent.execute.forms import worded
 from clean_room_agent.execute.goal_prompts import GOAL_TEST
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import (
@@ -92,8 +92,8 @@ class Oracle:
             SCAFFOLD.title: self._declare,
             IMPLEMENT.title: self._write_edits,
             GOAL_TEST.title: lambda _: "I cannot say.",
-            form_prompts.FUNCTION.title: lambda prompt: function_for(self.files, prompt),
-            form_prompts.LINES.title: lambda prompt: lines_for(self.files, prompt),
+            worded.FUNCTION.title: lambda prompt: function_for(self.files, prompt),
+            worded.LINES.title: lambda prompt: lines_for(self.files, prompt),
             ADJUSTMENT.title: self._adjust,
         }
 

@@ -1,13 +1,13 @@
 """What the oracle declares: of what a commit adds, the signatures, with each body a stub."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.definitions import definitions
-from clean_room_agent.execute.edits.stubs import FUNCTIONS, scaffold_faults
-from clean_room_agent.syntax import grammar_of, parse
+from clean_room_agent.execute.edits.stubs import scaffold_faults
+from clean_room_agent.syntax import grammar_of, nodes_of, parse
 from clean_room_agent.training.gold_edits import (
     GoldFile,
     ShownPiece,
@@ -58,7 +58,7 @@ def _with_stubs(path: str, text: str) -> str:
     """The text with a stub for the body of each function, its docstring kept."""
     source, grammar = text.encode(), grammar_of(path) or ""
     spans: list[tuple[int, int, bytes]] = []
-    for node in _outermost(parse(source, grammar).root_node):
+    for node in _outermost(parse(source, grammar).root_node, nodes_of(path).functions):
         body = node.child_by_field_name("body")
         if body is None or body.type not in {"block", "statement_block"}:
             continue
@@ -79,10 +79,10 @@ def _with_stubs(path: str, text: str) -> str:
     return source.decode()
 
 
-def _outermost(node: Node) -> Iterator[Node]:
+def _outermost(node: Node, functions: Collection[str]) -> Iterator[Node]:
     """Each function that is in no other."""
     for child in node.named_children:
-        if child.type in FUNCTIONS:
+        if child.type in functions:
             yield child
         else:
-            yield from _outermost(child)
+            yield from _outermost(child, functions)

@@ -42,7 +42,6 @@ def implemented(text: str = "x", *, endless: bool = False) -> Implemented:
     """What the coder answered, without edits."""
     return Implemented(
         step=StepResult(success=True, raw_response=text),
-        truncated=False,
         bad=None,
         dropped=(),
         call_id=1,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.git.command import Named
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import ChangedPath

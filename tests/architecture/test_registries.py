@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute
+import clean_room_agent.execute.forms
 import clean_room_agent.retrieval.prompts
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
@@ -35,6 +36,7 @@ FOLDERS = (
     clean_room_agent.enrichment.prompt,
     clean_room_agent.retrieval.prompts,
     clean_room_agent.execute,
+    clean_room_agent.execute.forms,
 )
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")
 SAMPLE = "Zq-sample"

@@ -15,6 +15,7 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.apply import apply_edits
+from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     CREATED_TOKENS,
@@ -26,7 +27,6 @@ from clean_room_agent.execute.implement import (
     StepInstruction,
     answer_fingerprint,
     implement,
-    read_edits,
 )
 from clean_room_agent.llm.transport import RawAnswer
 
@@ -279,7 +279,7 @@ def test_an_answer_that_repeats_the_example_is_refused() -> None:
     done, _ = ask(IMPLEMENT_EXAMPLE, IMPLEMENT_EXAMPLE)
     assert done.bad is not None
     assert done.bad.kind == "copied"
-    read = read_edits(IMPLEMENT_EXAMPLE)
+    read = parse_edits(IMPLEMENT_EXAMPLE)
     assert isinstance(read, tuple)
     for edits in (read, *((edit,) for edit in read)):
         applied = apply_edits(edits, {"a.py": "x = 1\n"}, CONTEXT, EditRules(targets=STEP.target_files))

@@ -11,7 +11,7 @@ from testing.packages import package, shown_file
 from clean_room_agent.artifacts.context import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.execute.plan import (
     MAX_FILES,
     adjust,

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     corrected_steps,

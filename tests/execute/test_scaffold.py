@@ -105,7 +105,6 @@ def answer(*edits: PatchEdit, bad: str = "") -> Implemented:
     fault = BadAnswer(kind=bad, fault=bad) if bad else None  # type: ignore[arg-type]
     return Implemented(
         step=StepResult(success=not bad, edits=edits, error_info=bad, raw_response="said"),
-        truncated=bad == "truncated",
         bad=fault,
         dropped=(),
         call_id=1,

@@ -12,7 +12,7 @@ from clean_room_agent.git.repository import list_files, list_others
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clean_room_agent.execute.edits.places import Places
+    from clean_room_agent.execute.edits.rules import Places
 
 
 def checked_evidence(
@@ -43,7 +43,7 @@ def checked_evidence(
 
 def places_of(workspace: Workspace) -> "Places":
     """What stands in the working tree."""
-    from clean_room_agent.execute.edits.places import Places
+    from clean_room_agent.execute.edits.rules import Places
 
     return Places(list_files(workspace.repo), list_others(workspace.repo))
 
@@ -78,7 +78,9 @@ def _path(workspace: Workspace, folder: Path, places: "Places", text: str) -> st
     if found is not None:
         return found
     path = meant[0]
-    what = "" if path.startswith("..") else places.what(path) or places.obstacle(path)
+    what = "" if path.startswith("..") else places.obstacle(path)
+    if path in places:
+        what = "a file that steers git or cra"
     close = mistyped(path, places)
     raise UsageError(
         f"--file {text}: "

@@ -5,7 +5,7 @@ from typing import Any
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.execute.diagnose import DOCTOR
-from clean_room_agent.execute.form_prompts import FUNCTION, LINES
+from clean_room_agent.execute.forms.worded import FUNCTION, LINES
 from clean_room_agent.execute.goal_prompts import GOAL_TEST
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import (

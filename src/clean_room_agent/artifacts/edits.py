@@ -69,8 +69,6 @@ class EditReport(Struct, frozen=True, kw_only=True):
     detail: str = ""
     nearest: str = ""
     """The most similar real text, verbatim, if the search text was not found."""
-    repairs: tuple[str, ...] = ()
-    """What was put right in the answer's code, in words."""
 
 
 class PatchResult(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.context import ContextPackage, fence_for, frame
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.artifacts.prompt_sources import PromptSource, joined, sourced, without_line_end
-from clean_room_agent.execute.edits.definitions import definition_spans
+from clean_room_agent.execute.edits.definitions import definitions
 
 IMPORT = re.compile(r"^\s*(?:import\b|from\b.+\bimport\b|export\b.+\bfrom\b|.*\brequire\()", re.MULTILINE)
 PACKAGE_FILES = frozenset({"__init__", "index", "mod"})
@@ -71,7 +71,7 @@ class ShownCode:
             if item.symbol is not None:
                 self.definitions.setdefault(CodePlace(path=item.path, symbol=item.symbol), item.text)
             elif item.detail == "primary":
-                for span in definition_spans(item.path, item.text):
+                for span in definitions(item.path, item.text):
                     place = CodePlace(path=item.path, symbol=span.symbol)
                     self.definitions.setdefault(place, item.text[span.start : span.end])
 

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.names import quoted
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import Editable, edit_grammar, holds_tags
-from clean_room_agent.execute.edits.parse import ParseFault, parse_edits, render_edit
+from clean_room_agent.execute.edits.parse import parse_edits, render_edit
 from clean_room_agent.execute.prompt_fitting import PromptContents, Retry, all_contents, fit
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
@@ -94,12 +94,6 @@ def editable_paths(inputs: StepInputs) -> frozenset[str]:
     return frozenset(file.path for file in inputs.edited)
 
 
-def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
-    """The answer's edits, at least one, or why there are none."""
-    read = parse_edits(text)
-    return BadAnswer(kind=read.kind, fault=read.fault) if isinstance(read, ParseFault) else read
-
-
 IMPLEMENT_EXAMPLE = """\
 <edit file="quokka_zoo/pen.py">
 <search>
@@ -133,7 +127,7 @@ IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     title="Write the edits for one step",
     system=SYSTEM,
     template=KNOWN + template(__file__, "implement"),
-    answer=TextAnswer(read_edits),
+    answer=TextAnswer(parse_edits),
     max_answer_tokens=4096,
     example=IMPLEMENT_EXAMPLE,
     grammar=edit_forms,
@@ -181,8 +175,6 @@ class Implemented(Struct, frozen=True, kw_only=True):
     """What the coder answered. Figures are those of the last call."""
 
     step: StepResult
-    truncated: bool
-    """The answer ended too early, or a tag is not closed."""
     bad: BadAnswer | None
     """Why there are no edits; kind "empty": there was no edit block."""
     dropped: tuple[str, ...]
@@ -195,6 +187,11 @@ class Implemented(Struct, frozen=True, kw_only=True):
     """Calls made."""
     endless: bool = False
     """Whether no answer would have ended by itself (see `Reply.endless`)."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the answer ended too early, or a tag is not closed."""
+        return self.bad is not None and self.bad.kind == "truncated"
 
 
 def implement(
@@ -250,7 +247,6 @@ def implemented(reply: Reply[tuple[PatchEdit, ...]], dropped: tuple[str, ...]) -
         step=StepResult(
             success=reply.bad is None, edits=reply.value or (), error_info=fault, raw_response=reply.text
         ),
-        truncated=reply.bad is not None and reply.bad.kind == "truncated",
         bad=reply.bad,
         dropped=dropped,
         call_id=reply.call_id,

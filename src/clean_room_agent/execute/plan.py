@@ -25,8 +25,7 @@ from clean_room_agent.artifacts.plans import (
     PlanVerdict,
     TargetFile,
 )
-from clean_room_agent.execute.edits.places import Places
-from clean_room_agent.execute.edits.rules import is_control_path
+from clean_room_agent.execute.edits.rules import Places, is_control_path
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.plan_drafts import (
     AdjustmentAsked,

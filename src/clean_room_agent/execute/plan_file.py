@@ -38,7 +38,7 @@ from clean_room_agent.artifacts.plans import (
 )
 from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.execute.plan_validation import (
     artifact_faults,
     filled_role,

@@ -26,8 +26,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.execute.edits.places import Places
-from clean_room_agent.execute.edits.rules import is_control_path, path_fault
+from clean_room_agent.execute.edits.rules import Places, is_control_path, path_fault
 
 EntryT = TypeVar("EntryT", Part, PlanStep)
 WORD = re.compile(r"[^\W\d_]+|\d+")

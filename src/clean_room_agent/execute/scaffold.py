@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.context import ContextItem, ContextPackage
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult, Stub
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
 from clean_room_agent.execute.implement import (
     Implemented,
@@ -24,7 +25,6 @@ from clean_room_agent.execute.implement import (
     editable_files,
     editable_paths,
     implemented,
-    read_edits,
     step_inputs,
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit
@@ -49,7 +49,7 @@ SCAFFOLD: Prompt[StepInputs, tuple[PatchEdit, ...]] = Prompt(
     title="Declare what one step adds",
     system=SYSTEM,
     template=KNOWN + template(__file__, "scaffold"),
-    answer=TextAnswer(read_edits),
+    answer=TextAnswer(parse_edits),
     max_answer_tokens=4096,
     example='''\
 <create file="quokka_zoo/food.py">

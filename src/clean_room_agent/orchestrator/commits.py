@@ -10,7 +10,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
-from clean_room_agent.execute.edits.places import Places
+from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
 from clean_room_agent.git.attributes import CONVERTED
 from clean_room_agent.git.branches import land

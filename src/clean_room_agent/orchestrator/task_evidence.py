@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.execute.edits.definitions import definition_spans
+from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.languages.test_names import files_meant, group_of
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.test_runs.results import TestRun, evidence_of
@@ -113,7 +113,7 @@ class _CodeOfTests:
     def _file(self, path: str) -> tuple[str, dict[str, str]]:
         if path not in self._known:
             text = self._read(path) if path else ""
-            spans = definition_spans(path, text) if text else ()
+            spans = definitions(path, text) if text else ()
             inner = {span.symbol.rpartition(".")[2]: text[span.start : span.end] for span in spans}
             self._known[path] = (text, inner)
         return self._known[path]

@@ -3,7 +3,6 @@ from testing.packages import shown_symbol
 
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
-    definition_spans,
     definitions,
     moved,
     named,
@@ -100,7 +99,7 @@ def test_a_symbol_is_named_whole_or_by_its_end() -> None:
 def test_a_definition_stands_on_its_own_lines(path: str, text: str, first_lines: dict[str, str]) -> None:
     found = {
         span.symbol: text[span.start : span.end].split("\n", maxsplit=1)[0]
-        for span in definition_spans(path, text)
+        for span in definitions(path, text)
     }
     assert found == first_lines
 

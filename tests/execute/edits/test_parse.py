@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.edits.parse import ParseFault, parse_edits, render_edit, render_edits
+from clean_room_agent.execute.edits.parse import parse_edits, render_edit, render_edits
+from clean_room_agent.llm.answers import BadAnswer
 
 SIMPLE = """<edit file="src/a.py">
 <search>
@@ -51,13 +52,13 @@ EDITS = st.one_of(
 
 def edits_of(text: str) -> tuple[PatchEdit, ...]:
     read = parse_edits(text)
-    assert not isinstance(read, ParseFault), read
+    assert not isinstance(read, BadAnswer), read
     return read
 
 
-def fault_of(text: str) -> ParseFault:
+def fault_of(text: str) -> BadAnswer:
     read = parse_edits(text)
-    assert isinstance(read, ParseFault), read
+    assert isinstance(read, BadAnswer), read
     return read
 
 
@@ -309,8 +310,3 @@ def test_a_text_that_looks_fenced_comes_back_with_its_fence() -> None:
     read = parse_edits(render_edits([edit]))
     assert isinstance(read, tuple)
     assert read[0].replacement == edit.replacement
-
-
-def test_what_would_not_read_back_is_an_error() -> None:
-    with pytest.raises(ValueError, match="cannot carry"):
-        render_edits([PatchEdit(kind="create", file_path="a.py", replacement="no final newline")])

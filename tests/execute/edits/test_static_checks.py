@@ -1,6 +1,13 @@
 import pytest
 
-from clean_room_agent.execute.edits.static_checks import fault_of, name_fault, syntax_fault
+from clean_room_agent.execute.edits.static_checks import (
+    fault_of,
+    is_same_code,
+    name_fault,
+    static_fault,
+    syntax_fault,
+    undefined_names,
+)
 from clean_room_agent.languages.python.own_compiler import syntax_error
 
 BAG = "class Bag {\n  size = 0\n  items\n}\n"
@@ -181,3 +188,81 @@ def test_a_name_that_a_script_lost_or_never_had_is_named(
 )  # fmt: skip
 def test_a_name_that_a_script_may_get_from_elsewhere_is_no_fault(path: str, before: str, after: str) -> None:
     assert name_fault(path, before, after) == ""
+
+
+KNOWN = {
+    "a.py": (
+        "import os\nfrom typing import Any as A\nclass B:\n    x = 1\n    def f(self, y, *z, **w):\n        global made\n"
+        "        made = [i for i in z if (n := i)]\n        try:\n            del y\n        except ValueError as e:\n"
+        "            return __class__, e, n, A, os, len(w)\n        return made\nprint(__name__, B, made)\n"
+    ),
+    "a.js": (
+        "import fs, { a as b } from 'x';\nimport * as all from 'y';\nconst { c, d: [e], ...f } = b;\n"
+        "function g(h, i = 1, ...j) { label: for (const k of j) { if (h) continue label; } return { c, k: i }; }\n"
+        "class L extends all.M { #p = 1; n() { try { return this.#p; } catch (o) { throw new Error(o); } } }\n"
+        "export default (q) => fs.read(q, e, f, g, L, undefined);\n"
+    ),
+    "a.tsx": (
+        "type P = { x: number };\nenum Q { R }\nexport function S({ x }: P, y?: Q): JSX.Element {\n"
+        "  const z = (w: number) => w;\n  return <div className='a'>{z(x)}{y === Q.R}</div>;\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_what_a_file_defines_in_any_way_is_not_undefined(path: str) -> None:
+    assert frozenset(undefined_names(path, "", KNOWN[path])) == frozenset()
+
+
+@pytest.mark.parametrize("path", KNOWN)
+def test_what_nothing_defines_is_found(path: str) -> None:
+    line = "print(gone)\n" if path == "a.py" else "console.log(gone);\n"
+    assert frozenset(undefined_names(path, "", KNOWN[path] + line)) == {"gone"}
+
+
+def test_where_names_are_imported_all_at_once_nothing_is_said() -> None:
+    assert undefined_names("a.py", "", "from x import *\ngone()\n") == {}
+    assert undefined_names("a.py", "", "def f(:\n") == {}
+
+
+FAULTS = [
+    ("def f(a):\n    return a\n", "def f(a):\n    return (a\n", "no longer parses"),
+    (
+        "def f(a):\n    return a\n",
+        "def f(a):\n    b\nreturn a\n",
+        "outside function",
+    ),
+    ("def f(a):\n    return a\n", "def g(a):\n    return a\n", "no longer defines f"),
+    ("def f(a):\n    return a\n", "def f(a):\n    return b\n", "nothing defines b"),
+    ("def f(a):\n    c = a\n    return c\n", "def f(a):\n    return c\n", "nothing defines c"),
+    ("def f(a):\n    return a\n\n\nX = 1\n", "def f(a):\n    return a + 1\n\n\nX = 1\n", ""),
+    ("def f(a):\n    return b\n", "def f(a):\n    return b + 1\n", ""),
+    ("def f(:\n", "def f(: 1\n", ""),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "fault"), FAULTS)
+def test_a_file_is_refused_for_what_was_not_wrong_before(before: str, after: str, fault: str) -> None:
+    found = static_fault("a.py", "f", before, after)
+    assert fault in found
+    assert bool(found) == bool(fault)
+
+
+def test_comments_blanks_and_docstrings_make_no_other_code_but_blocks_do() -> None:
+    text = 'def f(a):\n    """One."""\n    if a:\n        b()\n    c()\n'
+    assert is_same_code("a.py", text, 'def f( a ):\n    """Two."""\n\n    if a:  # x\n        b()\n    c()\n')
+    assert not is_same_code("a.py", text, text.replace("    c()", "        c()"))
+    assert not is_same_code("a.py", text, text.replace("b()", "b('x')"))
+    assert is_same_code("a.js", "f(1); // x\n", "f( 1 );\n")
+    assert not is_same_code("a.js", "f(1);\n", "f(2);\n")
+
+
+def test_one_of_two_definitions_of_a_name_must_not_be_lost() -> None:
+    text = (
+        "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
+        "    @x.setter\n    def x(self, value):\n        self._x = value\n"
+    )
+    assert (
+        static_fault("a.py", "A.x", text, text[: text.index("    @x.setter")]) == "it no longer defines A.x"
+    )
+    assert static_fault("a.py", "A.x", text, text) == ""

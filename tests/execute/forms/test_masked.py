@@ -3,9 +3,8 @@ import pytest
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.execute.forms import masked
-from clean_room_agent.execute.forms.checks import lost_definitions
-from clean_room_agent.execute.forms.masks import Mask, masks_by_line
-from clean_room_agent.execute.forms.place import Applied, Assignment, Parsed, Place, Refused, place_of
+from clean_room_agent.execute.forms.masked import Mask, masks_by_line
+from clean_room_agent.execute.forms.place import Assignment, Parsed, Place, Refused, place_of
 from clean_room_agent.llm.token_estimator import estimate
 
 TEXT = '''\
@@ -224,25 +223,23 @@ def test_every_line_of_a_request_has_its_source() -> None:
 
 def test_an_answer_takes_the_place_of_the_mask() -> None:
     done = masked.apply(PLACE, TEXT, line_mask(17), "        return total / len(values)")
-    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"))
+    assert done == TEXT.replace("(len(values) + 1)", "len(values)")
 
 
 @pytest.mark.parametrize(
-    ("answer", "repairs"),
+    "answer",
     [
-        (" return total / len(values)", ()),
-        ("return total / len(values)", ()),
-        ("        return total / len(values)", ()),
-        ("  return total / len(values)", ("indentation",)),
-        ("                return total / len(values)", ("indentation",)),
-        (" # correct: return total / len(values)", ("comment",)),
+        " return total / len(values)",
+        "return total / len(values)",
+        "        return total / len(values)",
+        "  return total / len(values)",
+        "                return total / len(values)",
+        " # correct: return total / len(values)",
     ],
 )
-def test_the_indentation_that_a_line_was_given_is_not_written_twice(
-    answer: str, repairs: tuple[str, ...]
-) -> None:
+def test_the_indentation_that_a_line_was_given_is_not_written_twice(answer: str) -> None:
     done = masked.apply(PLACE, TEXT, line_mask(17), answer)
-    assert done == Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"), repairs=repairs)
+    assert done == TEXT.replace("(len(values) + 1)", "len(values)")
 
 
 @pytest.mark.parametrize(
@@ -252,24 +249,24 @@ def test_a_part_is_read_whatever_is_around_it(answer: str) -> None:
     request = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
     assert request.fill.before.endswith("\n        return")
     done = masked.apply(PLACE, TEXT, request.mask, answer)
-    assert isinstance(done, Applied)
-    assert done.text == TEXT.replace("(len(values) + 1)", "len(values)")
+    assert isinstance(done, str)
+    assert done == TEXT.replace("(len(values) + 1)", "len(values)")
 
 
 @pytest.mark.parametrize(
-    ("answer", "repairs"),
+    "answer",
     [
-        (" len(values) == 0", ()),
-        (" len(values) == 0:", ("end of the line",)),
-        (" len(values) == 0:  # nothing to add", ("end of the line",)),
-        (" if len(values) == 0", ("start of the line",)),
-        ("if len(values) == 0:", ("start of the line", "end of the line")),
+        " len(values) == 0",
+        " len(values) == 0:",
+        " len(values) == 0:  # nothing to add",
+        " if len(values) == 0",
+        "if len(values) == 0:",
     ],
 )
-def test_what_stands_around_a_part_is_not_written_twice(answer: str, repairs: tuple[str, ...]) -> None:
+def test_what_stands_around_a_part_is_not_written_twice(answer: str) -> None:
     condition = next(mask for mask in all_masks() if (mask.kind, mask.first_line) == ("part", 15))
     done = masked.apply(PLACE, TEXT, condition, answer)
-    assert done == Applied(text=TEXT.replace("not values", "len(values) == 0"), repairs=repairs)
+    assert done == TEXT.replace("not values", "len(values) == 0")
 
 
 def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
@@ -298,8 +295,8 @@ def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> Non
 def test_a_gap_gets_a_line_of_its_own_and_nothing_makes_nothing() -> None:
     gap = next(mask for mask in all_masks() if mask.kind == "gap" and mask.first_line == 17)
     done = masked.apply(PLACE, TEXT, gap, "        scale = 2")
-    assert isinstance(done, Applied)
-    assert done.text == TEXT.replace("        return total /", "        scale = 2\n        return total /")
+    assert isinstance(done, str)
+    assert done == TEXT.replace("        return total /", "        scale = 2\n        return total /")
     assert masked.apply(PLACE, TEXT, gap, "  ") == Refused(reason="the answer is empty")
 
 
@@ -307,7 +304,7 @@ def test_an_empty_answer_takes_the_line_out() -> None:
     text = TEXT.replace("        if not", "        total = 0\n        if not")
     place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=18, lines=(15,))
     done = masked.apply(place, text, line_mask(15, place=place, text=text), "")
-    assert done == Applied(text=TEXT, repairs=("removed",))
+    assert done == TEXT
 
 
 def test_windows_line_ends_stay() -> None:
@@ -315,7 +312,7 @@ def test_windows_line_ends_stay() -> None:
     request = next(masked.requests(PLACE, text, ASSIGNMENT))
     assert "\r" not in request.fill.shown
     done = masked.apply(PLACE, text, request.mask, " total / len(values)")
-    assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
+    assert done == text.replace("(len(values) + 1)", "len(values)")
 
 
 def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
@@ -344,7 +341,7 @@ def test_the_masks_of_ecmascript_are_the_same() -> None:
         next(m for m in masks if SCRIPT[m.start : m.end] == "values.length === 1"),
         "values.length === 0",
     )
-    assert done == Applied(text=SCRIPT.replace("=== 1", "=== 0"))
+    assert done == SCRIPT.replace("=== 1", "=== 0")
 
 
 def test_a_definition_on_one_line_has_no_masks() -> None:
@@ -356,7 +353,7 @@ def test_text_that_is_not_utf_8_stays_as_it_is() -> None:
     text = TEXT.replace('"""Figures."""', '"""Figures \udce9."""')
     request = next(masked.requests(PLACE, text, ASSIGNMENT))
     done = masked.apply(PLACE, text, request.mask, " total / len(values)")
-    assert done == Applied(text=text.replace("(len(values) + 1)", "len(values)"))
+    assert done == text.replace("(len(values) + 1)", "len(values)")
 
 
 def test_of_a_long_definition_what_is_near_is_shown() -> None:
@@ -368,13 +365,3 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     assert "values[184] * scale\n        total +=<<GAP>>\n        total += values[186]" in told
     assert estimate(told) <= 1500
     assert estimate(request.fill.after) <= 500
-
-
-def test_one_of_two_definitions_of_a_name_must_not_be_lost() -> None:
-    text = (
-        "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
-        "    @x.setter\n    def x(self, value):\n        self._x = value\n"
-    )
-    place = Place(path="a.py", name="A.x", first_line=6, last_line=8, lines=(8,))
-    assert lost_definitions(place, text, text[: text.index("    @x.setter")]) == ["A.x"]
-    assert lost_definitions(place, text, text) == []

@@ -8,9 +8,9 @@ from clean_room_agent.execute.edits.definition_answers import (
 )
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.static_checks import fault_of
-from clean_room_agent.execute.forms.function import apply
-from clean_room_agent.execute.forms.masks import masks_by_line
-from clean_room_agent.execute.forms.place import Applied, Parsed, Place
+from clean_room_agent.execute.forms.masked import masks_by_line
+from clean_room_agent.execute.forms.place import Parsed, Place
+from clean_room_agent.execute.forms.worded import apply
 from clean_room_agent.syntax import import_lines, outline_of, sequence_starts
 
 TEXT = """package shop
@@ -64,7 +64,7 @@ def test_an_answer_for_a_function_is_taken_whole_or_as_its_only_statement() -> N
     assert answered("Cart.Add", whole) == WholeDefinition(text=whole)
     assert answered("total", "return len(prices) + 1") == WholeDefinition(
         text="func total(prices ...int) int {\n\treturn len(prices) + 1\n}",
-        repairs=("its first line put back",),
+        is_body=True,
     )
 
 
@@ -84,8 +84,8 @@ def test_a_definition_is_asked_for_whole_or_by_its_parts() -> None:
     place = Place(path="a.go", name="Cart.Add", first_line=16, last_line=22, lines=(20, 17))
     new = "```go\nfunc (c *Cart) Add(price int) error {\n    c.sum += price\n    return nil\n}\n```"
     applied = apply(place, TEXT, new)
-    assert isinstance(applied, Applied)
-    assert "\tc.sum += price\n\treturn nil" in applied.text
+    assert isinstance(applied, str)
+    assert "\tc.sum += price\n\treturn nil" in applied
     parsed = Parsed("a.go", TEXT)
     parts = {parsed.piece(mask.start, mask.end) for masks in masks_by_line(parsed, place) for mask in masks}
     assert {"price", "price < 0", "\tc.sum += price"} <= parts

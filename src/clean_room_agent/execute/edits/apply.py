@@ -7,18 +7,25 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
+from clean_room_agent.execute.edits.definition_answers import (
+    NoDefinition,
+    import_place,
+    whole_definition,
+)
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
-    definition_spans,
+    definitions,
     moved,
     named,
     shown_ranges,
     symbol_spans,
 )
+from clean_room_agent.execute.edits.feedback import nearest, unseen_difference
 from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags, unescaped
+from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.rules import (
+    EditOutcome,
     EditRules,
-    Refusal,
     elided_line,
     elided_search,
     only_symbols_shown,
@@ -29,7 +36,6 @@ from clean_room_agent.execute.edits.rules import (
 from clean_room_agent.execute.edits.search_replace import (
     LOOK_ALIKE_TIER,
     Hit,
-    Match,
     Splice,
     find,
     fitted,
@@ -68,7 +74,6 @@ class _Found(Struct, frozen=True, kw_only=True):
     tier: int
     imports: tuple[str, ...] = ()
     """Statements that the splice needs at the top of the file."""
-    repairs: tuple[str, ...] = ()
 
 
 def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
@@ -158,45 +163,47 @@ class _EditedTexts:
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
+        report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         same = replace(edit, answer_line=0)
         if same in self._done:
-            return EditReport(
-                index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.ALREADY_APPLIED
-            )
-        report = self._judged(index, edit)
-        if report.code is EditCode.APPLIED:
+            return replace(report, code=EditCode.ALREADY_APPLIED)
+        outcome = self._outcome(edit)
+        if outcome.code is EditCode.APPLIED:
             self._done.add(same)
-        return report
+        return replace(
+            report,
+            code=outcome.code,
+            detail=outcome.detail,
+            tier=outcome.tier,
+            matches=len(outcome.lines),
+            lines=outcome.lines,
+            nearest=outcome.nearest,
+        )
 
-    def _judged(self, index: int, edit: PatchEdit) -> EditReport:
+    def _outcome(self, edit: PatchEdit) -> EditOutcome:
         file = self._file(edit.file_path)
         if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
             search, replacement = units_of(file.text, edit.search, edit.replacement)
             edit = replace(edit, search=search, replacement=replacement)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
-        report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         if refusal is None and file.text is None:
             obstacle = self._rules.places.obstacle(edit.file_path, made=self._made, gone=self._gone)
-            refusal = Refusal(code=EditCode.WRONG_FILE, detail=obstacle) if obstacle else None
+            refusal = EditOutcome(code=EditCode.WRONG_FILE, detail=obstacle) if obstacle else None
         if refusal is None and edit.kind != "delete":
             refusal = self._refuse_text(edit, file)
         if refusal is not None:
-            return replace(report, code=refusal.code, detail=refusal.detail)
+            return refusal
         if edit.kind == "create":
-            return self._create(report, edit, file)
+            return self._create(edit, file)
         if edit.kind == "delete":
-            return self._delete(report, file)
+            return self._delete(edit, file)
         if file.text is None:
-            return replace(
-                report, code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
+            return EditOutcome(
+                code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
             )
-        if edit.kind == "insert":
-            outcome = self._locate_insert(report, edit, file)
-        elif edit.kind == "symbol":
-            outcome = self._locate_symbol(report, edit, file)
-        else:
-            outcome = self._locate(report, edit, file)
-        return outcome if isinstance(outcome, EditReport) else self._splice(report, file, outcome)
+        locate = {"insert": self._locate_insert, "symbol": self._locate_symbol, "edit": self._locate}
+        found = locate[edit.kind](edit, file, file.text)
+        return found if isinstance(found, EditOutcome) else self._splice(edit, file, file.text, found)
 
     def check_results(self, reports: list[EditReport]) -> list[EditReport]:
         """`reports`, with a refusal at the last edit of each file that no longer parses, uses a name that nothing defines,
@@ -229,7 +236,7 @@ class _EditedTexts:
             self._files[path] = _File(text=text, spans=symbol_spans(items, text) if text is not None else ())
         return self._files[path]
 
-    def _refuse_text(self, edit: PatchEdit, file: _File) -> Refusal | None:
+    def _refuse_text(self, edit: PatchEdit, file: _File) -> EditOutcome | None:
         """Why the text of an edit cannot be intended as it is."""
         current = file.text or ""
         if (
@@ -237,12 +244,12 @@ class _EditedTexts:
             and not self._tags_shown
             and not holds_tags(current)
         ):
-            return Refusal(
+            return EditOutcome(
                 code=EditCode.TRUNCATED, detail="a tag inside the text has no other half: one is missing"
             )
         line = elided_line(edit.file_path, edit.replacement, old=self._old(edit, file), file_text=current)
         if line:
-            return Refusal(code=EditCode.ELISION, detail=f"the text leaves something out: {line}")
+            return EditOutcome(code=EditCode.ELISION, detail=f"the text leaves something out: {line}")
         return None
 
     def _old(self, edit: PatchEdit, file: _File) -> str:
@@ -250,217 +257,162 @@ class _EditedTexts:
             return edit.search
         return "\n".join(file.text[span.start : span.end] for span in named(file.spans, edit.symbol))
 
-    def _create(self, report: EditReport, edit: PatchEdit, file: _File) -> EditReport:
+    def _create(self, edit: PatchEdit, file: _File) -> EditOutcome:
+        original = self._originals.get(edit.file_path)
         if file.text is not None and file.text.strip():
             if file.text == edit.replacement:
-                return replace(report, code=EditCode.ALREADY_APPLIED)
-            if file.text != self._originals.get(report.file_path):
-                return replace(
-                    report, code=EditCode.OVERLAP, detail="an earlier edit of this answer writes the file"
-                )
+                return EditOutcome(code=EditCode.ALREADY_APPLIED)
+            if file.text != original:
+                detail = "an earlier edit of this answer writes the file"
+                return EditOutcome(code=EditCode.OVERLAP, detail=detail)
             detail = "the file exists and is not empty; change it with <edit file=...>"
-            return replace(report, code=EditCode.WRONG_FILE, detail=detail)
-        if file.text is None and report.file_path in self._originals:
-            return replace(
-                report, code=EditCode.OVERLAP, detail="an earlier edit of this answer deletes the file"
+            return EditOutcome(code=EditCode.WRONG_FILE, detail=detail)
+        if file.text is None and original is not None:
+            return EditOutcome(
+                code=EditCode.OVERLAP, detail="an earlier edit of this answer deletes the file"
             )
         file.text = edit.replacement
-        self._made.add(report.file_path)
-        return report
+        self._made.add(edit.file_path)
+        return EditOutcome(code=EditCode.APPLIED)
 
-    def _delete(self, report: EditReport, file: _File) -> EditReport:
-        if file.text is None and report.file_path not in self._originals:
-            return replace(report, code=EditCode.ALREADY_APPLIED, detail="the file does not exist")
-        if file.text != self._originals.get(report.file_path):
-            return replace(
-                report, code=EditCode.OVERLAP, detail="an earlier edit of this answer changes the file"
+    def _delete(self, edit: PatchEdit, file: _File) -> EditOutcome:
+        original = self._originals.get(edit.file_path)
+        if file.text is None and original is None:
+            return EditOutcome(code=EditCode.ALREADY_APPLIED, detail="the file does not exist")
+        if file.text != original:
+            return EditOutcome(
+                code=EditCode.OVERLAP, detail="an earlier edit of this answer changes the file"
             )
         file.text = None
-        return report
+        return EditOutcome(code=EditCode.APPLIED)
 
-    def _locate(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
-        assert file.text is not None
+    def _locate(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
         if not edit.search.strip():
-            return replace(report, code=EditCode.NO_MATCH, detail="the search text is empty")
+            return EditOutcome(code=EditCode.NO_MATCH, detail="the search text is empty")
         whole = not only_symbols_shown(edit.file_path, self._rules, self._package)
-        scopes = shown_ranges(file.spans, file.text)
-        match = find(file.text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
+        scopes = shown_ranges(file.spans, text)
+        match = find(text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
         if not match.hits:
-            return self._unmatched(report, edit, file, whole=whole)
+            return self._unmatched(edit, text, whole=whole)
         if len(match.hits) > 1:
-            return _ambiguous(report, file.text, match)
+            lines = tuple(line_of(text, hit.start) for hit in match.hits)
+            return EditOutcome(code=EditCode.AMBIGUOUS, tier=match.tier, lines=lines)
         hit, replacement = match.hits[0], edit.replacement
         if match.tier >= LOOK_ALIKE_TIER:
-            replacement = with_own_characters(file.text[hit.start : hit.end], edit.search, replacement)
+            replacement = with_own_characters(text[hit.start : hit.end], edit.search, replacement)
         shifted = hit.shift.applied(replacement)
         if shifted is None:
             detail = (
                 "the search text is indented too far, and the replacement cannot be moved left by as much"
             )
-            return replace(report, code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
-        return _Found(splice=fitted(file.text, hit.start, hit.end, shifted), tier=match.tier)
+            return EditOutcome(code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
+        return _Found(splice=fitted(text, hit.start, hit.end, shifted), tier=match.tier)
 
-    def _unmatched(self, report: EditReport, edit: PatchEdit, file: _File, *, whole: bool) -> EditReport:
-        """The report of a search text that does not occur where it may."""
-        assert file.text is not None
-        if not whole and find(file.text, edit.search).hits:
-            return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
+    def _unmatched(self, edit: PatchEdit, text: str, *, whole: bool) -> EditOutcome:
+        """What comes of a search text that does not occur where it may."""
+        if not whole and find(text, edit.search).hits:
+            return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
         original = self._originals.get(edit.file_path, "")
-        if original != file.text and find(original, edit.search).hits:
+        if original != text and find(original, edit.search).hits:
             detail = "an earlier edit of this answer already changes this text; join the two into one edit"
-            return replace(report, code=EditCode.OVERLAP, detail=detail)
-        standing = find(file.text, edit.replacement)
-        if (
-            len(standing.hits) == 1
-            and standing.tier in UNSHIFTED_TIERS
-            and _fills_lines(file.text, standing.hits[0])
-        ):
-            return replace(
-                report,
-                code=EditCode.ALREADY_APPLIED,
-                tier=standing.tier,
-                matches=1,
-                lines=_lines(file.text, standing),
-            )
-        line = elided_search(edit.search, file.text)
+            return EditOutcome(code=EditCode.OVERLAP, detail=detail)
+        standing = find(text, edit.replacement)
+        if len(standing.hits) == 1 and standing.tier in UNSHIFTED_TIERS:
+            (hit,) = standing.hits
+            if _fills_lines(text, hit):
+                lines = (line_of(text, hit.start),)
+                return EditOutcome(code=EditCode.ALREADY_APPLIED, tier=standing.tier, lines=lines)
+        line = elided_search(edit.search, text)
         if line:
-            return replace(
-                report, code=EditCode.ELISION, detail=f"the search text leaves something out: {line}"
-            )
-        from clean_room_agent.execute.edits.feedback import nearest, unseen_difference
-
-        near = nearest(file.text, edit.search)
+            return EditOutcome(code=EditCode.ELISION, detail=f"the search text leaves something out: {line}")
+        near = nearest(text, edit.search)
         if near is None:
-            return replace(
-                report, code=EditCode.NO_MATCH, detail="nothing in the file is like the search text"
-            )
+            return EditOutcome(code=EditCode.NO_MATCH, detail="nothing in the file is like the search text")
         detail = f"the nearest text begins at line {near.line}"
         if near.differing_line:
             detail += f" and first differs at line {near.differing_line}, where the search text has {near.expected!r}"
             detail += unseen_difference(near)
-        return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
+        return EditOutcome(code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
-    def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
+    def _locate_symbol(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
         """The place of a shown symbol: from the context, or else from the syntax of a file that is shown whole, or
         within the shown parts.
         """
-        assert file.text is not None
         spans = named(file.spans, edit.symbol)
         shown_whole = any(
             item.symbol is None and item.path == edit.file_path for item in self._package.primary()
         )
         if not spans:
-            shown_parts = shown_ranges(file.spans, file.text)
+            shown_parts = shown_ranges(file.spans, text)
             inside = tuple(
                 one
-                for one in definition_spans(edit.file_path, file.text)
+                for one in definitions(edit.file_path, text)
                 if shown_whole or any(start <= one.start and one.end <= end for start, end in shown_parts)
             )
             spans = named(inside, edit.symbol)
         if not spans:
             shown = ", ".join(dict.fromkeys(span.symbol for span in file.spans))
             detail = f"the symbol {edit.symbol} is not shown" + (f"; shown: {shown}" if shown else "")
-            return replace(report, code=EditCode.NO_MATCH, detail=detail)
+            return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
         if len(spans) > 1:
-            lines = tuple(line_of(file.text, span.start) for span in spans)
+            lines = tuple(line_of(text, span.start) for span in spans)
             detail = f"the symbol {edit.symbol} is defined more than once; use <search>"
-            return replace(report, code=EditCode.AMBIGUOUS, matches=len(spans), lines=lines, detail=detail)
+            return EditOutcome(code=EditCode.AMBIGUOUS, lines=lines, detail=detail)
         if not edit.replacement.strip():
             detail = "the replacement is empty; to remove a symbol, use <search> with its text"
-            return replace(report, code=EditCode.NO_MATCH, detail=detail)
-        from clean_room_agent.execute.edits.definition_answers import NoDefinition, whole_definition
-
+            return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
         start, end = spans[0].start, spans[0].end
-        whole = whole_definition(edit.file_path, file.text, (start, end), edit.symbol, edit.replacement)
+        whole = whole_definition(edit.file_path, text, (start, end), edit.symbol, edit.replacement)
         if isinstance(whole, NoDefinition):
-            return replace(report, code=EditCode.NO_DEFINITION, detail=whole.reason)
-        return _Found(
-            splice=fitted(file.text, start, end, whole.text),
-            tier=1,
-            imports=whole.imports,
-            repairs=whole.repairs,
-        )
+            return EditOutcome(code=EditCode.NO_DEFINITION, detail=whole.reason)
+        return _Found(splice=fitted(text, start, end, whole.text), tier=1, imports=whole.imports)
 
-    def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
+    def _locate_insert(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
         """The place of new code: next to its neighbour or in its class, in the present text."""
-        from clean_room_agent.execute.edits.insert import NoPlace, insertion
-
-        assert file.text is not None
-        splice = insertion(edit, file.text, shown=file.spans, written=file.written)
-        if isinstance(splice, NoPlace):
-            return replace(
-                report, code=splice.code, matches=len(splice.lines), lines=splice.lines, detail=splice.detail
-            )
+        splice = insertion(edit, text, shown=file.spans, written=file.written)
+        if isinstance(splice, EditOutcome):
+            return splice
         if only_symbols_shown(edit.file_path, self._rules, self._package) and not any(
             span.start <= splice.start <= span.end for span in file.spans
         ):
-            return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
+            return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
         return _Found(splice=splice, tier=0)
 
-    def _splice(self, report: EditReport, file: _File, found: _Found) -> EditReport:
-        assert file.text is not None
+    def _splice(self, edit: PatchEdit, file: _File, text: str, found: _Found) -> EditOutcome:
         splice = found.splice
-        report = replace(
-            report,
-            tier=found.tier,
-            matches=1,
-            lines=(line_of(file.text, splice.start),),
-            repairs=found.repairs,
-        )
-        if file.text[splice.start : splice.end] == splice.text:
-            return replace(
-                report, code=EditCode.NO_CHANGE, detail="the replacement is the text that stands there"
-            )
-        core = splice.core(file.text)
+        lines = (line_of(text, splice.start),)
+        if text[splice.start : splice.end] == splice.text:
+            detail = "the replacement is the text that stands there"
+            return EditOutcome(code=EditCode.NO_CHANGE, tier=found.tier, lines=lines, detail=detail)
+        core = splice.core(text)
         if any(_overlap(core.start, core.end, start, end) for start, end in file.written):
             detail = "an earlier edit of this answer already changes this place; join the two into one edit"
-            return replace(report, code=EditCode.OVERLAP, detail=detail)
+            return EditOutcome(code=EditCode.OVERLAP, tier=found.tier, lines=lines, detail=detail)
         delta = len(core.text) - (core.end - core.start)
         file.written = [
             (start + delta, end + delta) if start >= core.end else (start, end) for start, end in file.written
         ]
         file.written.append((core.start, core.start + len(core.text)))
         quoted = (splice.start, splice.end)
-        if report.kind == "insert":  # next to a symbol, it is no part of that symbol
+        if edit.kind == "insert":  # next to a symbol, it is no part of that symbol
             quoted = (splice.start - 1, splice.end + 1)
         file.spans = moved(file.spans, quoted, (core.start, core.end), len(core.text))
-        file.text = splice.applied(file.text)
+        file.text = text = splice.applied(text)
         if found.imports:
-            return self._import(report, file, found)
-        return report
-
-    def _import(self, report: EditReport, file: _File, found: _Found) -> EditReport:
-        """The report, after the imports of the new code were put where the file's are."""
-        from clean_room_agent.execute.edits.definition_answers import import_place
-
-        assert file.text is not None
-        place = import_place(report.file_path, file.text, found.splice.start)
-        ending = "\r\n" if "\r\n" in file.text else "\n"
-        added = "".join(f"{line}{ending}" for line in found.imports)
-        self._splice(report, file, _Found(splice=Splice(start=place, end=place, text=added), tier=found.tier))
-        return report
+            place = import_place(edit.file_path, text, splice.start)
+            ending = "\r\n" if "\r\n" in text else "\n"
+            added = "".join(f"{line}{ending}" for line in found.imports)
+            imported = _Found(splice=Splice(start=place, end=place, text=added), tier=found.tier)
+            self._splice(edit, file, text, imported)
+        return EditOutcome(code=EditCode.APPLIED, tier=found.tier, lines=lines)
 
 
-def _refuse_code(path: str, before: str, after: str) -> Refusal | None:
+def _refuse_code(path: str, before: str, after: str) -> EditOutcome | None:
     if fault := syntax_fault(path, before, after):
-        return Refusal(code=EditCode.SYNTAX, detail=fault)
+        return EditOutcome(code=EditCode.SYNTAX, detail=fault)
     if fault := name_fault(path, before, after):
-        return Refusal(code=EditCode.UNDEFINED, detail=fault)
+        return EditOutcome(code=EditCode.UNDEFINED, detail=fault)
     return None
-
-
-def _ambiguous(report: EditReport, text: str, match: Match) -> EditReport:
-    return replace(
-        report,
-        code=EditCode.AMBIGUOUS,
-        tier=match.tier,
-        matches=len(match.hits),
-        lines=_lines(text, match),
-    )
-
-
-def _lines(text: str, match: Match) -> tuple[int, ...]:
-    return tuple(line_of(text, hit.start) for hit in match.hits)
 
 
 def _fills_lines(text: str, hit: Hit) -> bool:

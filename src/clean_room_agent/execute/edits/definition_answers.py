@@ -8,6 +8,10 @@ answer is repaired; else it is refused with the reason. An answer that does not 
                      return sum(items) + 1
 
 gets its `def total(items):` back, since the whole body was one statement; of a longer body it could be a part.
+
+An edit may change many definitions, so what it writes of others must not get lost. Where one definition was asked for and
+nothing else (`only`), the rest of the answer does not count, a body is the whole body, and the docstring, of which only the
+beginning was shown, stays as it is.
 """
 
 import re
@@ -20,7 +24,7 @@ from tree_sitter import Node
 from clean_room_agent.execute.edits.definitions import Definition, definitions
 from clean_room_agent.execute.edits.search_replace import indentation, line_of, reindented
 from clean_room_agent.languages.nodes import Nodes
-from clean_room_agent.syntax import import_lines, nodes_of, tree_of
+from clean_room_agent.syntax import import_lines, is_bare_string, node_text, nodes_of, tree_of, walk
 
 QUOTES = ('"""', "'''")
 HEAD_CHARS = 120
@@ -32,8 +36,8 @@ class WholeDefinition(Struct, frozen=True, kw_only=True):
     text: str
     imports: tuple[str, ...] = ()
     """Import statements that the answer has above it and the file lacks."""
-    repairs: tuple[str, ...] = ()
-    """What was repaired, in words, in order."""
+    is_body: bool = False
+    """Whether the answer was only its body."""
 
 
 class NoDefinition(Struct, frozen=True, kw_only=True):
@@ -62,37 +66,6 @@ class _Parts(Struct, frozen=True, kw_only=True):
     is_function: bool
 
 
-def whole_definition(
-    path: str, text: str, span: tuple[int, int], symbol: str, answer: str
-) -> WholeDefinition | NoDefinition:
-    """What `answer` says about the definition `symbol` at `span` (character offsets) of the file's `text`."""
-    place = _Place(path=path, text=text, span=span, symbol=symbol)
-    target = place.target
-    if target is None:
-        new = reindented(answer, place.old)
-        name = symbol.rpartition(".")[2]
-        return (
-            WholeDefinition(text=new)
-            if _has_word(name, new)
-            else NoDefinition(reason=f"it does not name {name}")
-        )
-    bare, imports = _without_imports(path, answer, text)
-    repairs = ("imports moved to the top",) if imports else ()
-    if bare != answer and not imports:
-        repairs = ("imports that the file has left out",)
-    found = (
-        _taken_from_class(place, target, bare)
-        or _standing(place, target, bare)
-        or _as_body(place, target, bare)
-    )
-    if found is None:
-        return NoDefinition(reason=_missing(place, target))
-    if isinstance(found, NoDefinition):
-        return found
-    full = _with_what_was_left_out(place, found)
-    return WholeDefinition(text=full.text, imports=imports, repairs=(*repairs, *full.repairs))
-
-
 class _Place(Struct, frozen=True, kw_only=True):
     """Where the definition stands."""
 
@@ -100,6 +73,7 @@ class _Place(Struct, frozen=True, kw_only=True):
     text: str
     span: tuple[int, int]
     symbol: str
+    only: bool
 
     @property
     def old(self) -> str:
@@ -135,22 +109,111 @@ class _Place(Struct, frozen=True, kw_only=True):
             if self.span[0] <= one.start and one.end <= end
         )
 
+    def moved(self, code: str, old: str) -> str:
+        """The code at the indentation of `old`; what a string holds stays as it is."""
+        return reindented(code, old, fixed=_rows_in_strings(self.path, code))
 
-def _standing(place: _Place, target: Definition, answer: str) -> WholeDefinition | NoDefinition | None:
-    """The answer as it is, without definitions that it only repeats; None if it does not define the target."""
-    new = reindented(answer, place.old)
-    defined = place.defined_by(new)
-    if not any(one.symbol == target.symbol for one in defined):
+    def parts(self) -> _Parts | None:
+        return _parts(self.path, self.text, self.span)
+
+    def parts_of(self, new: str) -> _Parts | None:
+        return _parts(self.path, self.with_new(new), (self.span[0], self.span[0] + len(new)))
+
+
+def whole_definition(
+    path: str, text: str, span: tuple[int, int], symbol: str, answer: str, *, only: bool = False
+) -> WholeDefinition | NoDefinition:
+    """What `answer` says about the definition `symbol` at `span` (character offsets) of the file's `text`."""
+    place = _Place(path=path, text=text, span=span, symbol=symbol, only=only)
+    target = place.target
+    if target is None:
+        new = reindented(answer, place.old)
+        name = symbol.rpartition(".")[2]
+        return (
+            WholeDefinition(text=new)
+            if _has_word(name, new)
+            else NoDefinition(reason=f"it does not name {name}")
+        )
+    bare, imports = _without_imports(path, answer, text)
+    found = _taken_from_class(place, target, bare) or _standing(place, target, bare)
+    if isinstance(found, NoDefinition):
+        return found
+    body = None if found else _as_body(place, target, bare)
+    full = found or body
+    if full is None:
+        return NoDefinition(reason=_missing(place, target))
+    return WholeDefinition(
+        text=_with_what_was_left_out(place, full), imports=imports, is_body=body is not None
+    )
+
+
+def _taken_from_class(place: _Place, target: Definition, answer: str) -> str | NoDefinition | None:
+    """The method from an answer that repeats the class around it; None if it has no such class."""
+    if not target.scope:
         return None
-    others = [
-        one
-        for one in defined
-        if one.symbol != target.symbol and not one.symbol.startswith(f"{target.symbol}.")
-    ]
-    return _without_repeated(place, new, others)
+    source = textwrap.dedent(answer).strip("\n")
+    inside = definitions(place.path, source)
+    holder, name = target.scope.rpartition(".")[2], target.symbol.rpartition(".")[2]
+    wanted = [one for one in inside if f".{one.symbol}".endswith(f".{holder}.{name}")]
+    found = _with_same_decorators(place, source, wanted)
+    if found is None or not any(one.symbol == found.scope for one in inside):
+        return None
+    fault = "" if place.only else _changed_around(place, target, source, found)
+    return NoDefinition(reason=fault) if fault else place.moved(source[found.start : found.end], place.old)
 
 
-def _without_repeated(place: _Place, new: str, others: list[Definition]) -> WholeDefinition | NoDefinition:
+def _with_same_decorators(place: _Place, source: str, wanted: list[Definition]) -> Definition | None:
+    """The one definition that is wanted: of several, that with the decorators of the place, as a property and its setter
+    have one name.
+    """
+    if len(wanted) > 1:
+        old = _decorators(place.old)
+        wanted = [one for one in wanted if _decorators(source[one.start : one.end]) == old]
+    return wanted[0] if len(wanted) == 1 else None
+
+
+def _decorators(definition: str) -> list[str]:
+    return [line.strip() for line in definition.split("\n") if line.lstrip().startswith("@")]
+
+
+def _changed_around(place: _Place, target: Definition, source: str, found: Definition) -> str:
+    """What the class in the answer changes besides the method that was found in it, in words; "" if nothing."""
+    known = place.elsewhere()
+    holder = target.scope.rpartition(".")[2]
+    outer = found.scope.removesuffix(holder)
+    left = source[: found.top] + source[found.end :]
+    for one in definitions(place.path, source):
+        plain = f"{target.scope.removesuffix(holder)}{one.symbol.removeprefix(outer)}"
+        if one.symbol.startswith(f"{found.symbol}.") or f"{found.symbol}.".startswith(f"{one.symbol}."):
+            continue
+        if plain not in known or _plain(known[plain]) != _plain(source[one.start : one.end]):
+            return f"it also writes {one.symbol}: write one edit for each definition"
+        left = left.replace(source[one.start : one.end], "")
+    lines = {line.strip() for line in place.text.split("\n")} | {"", "pass", "...", "}"}
+    # The bases of a class are often left out.
+    left = re.sub(rf"(?m)^(?:[\w@]+\s+)*class\s+{re.escape(holder)}\b.*[:{{]\s*$", "", left, count=1)
+    extra = next((line.strip() for line in left.split("\n") if line.strip() not in lines), "")
+    return f"it also changes the class around {target.symbol}: {extra[:HEAD_CHARS]}" if extra else ""
+
+
+def _standing(place: _Place, target: Definition, answer: str) -> str | NoDefinition | None:
+    """The answer as it is, without definitions that it only repeats; None if it does not define the target."""
+    new = place.moved(answer, place.old)
+    defined = place.defined_by(new)
+    wanted = [one for one in defined if one.symbol == target.symbol]
+    if not wanted:
+        return None
+    if not place.only:
+        others = [one for one in defined if not f"{one.symbol}.".startswith(f"{target.symbol}.")]
+        return _without_repeated(place, new, others)
+    full = place.with_new(new)
+    found = _with_same_decorators(place, full, wanted)
+    if found is None:
+        return NoDefinition(reason=f"it defines {target.symbol} {len(wanted)} times")
+    return full[found.start : found.end]
+
+
+def _without_repeated(place: _Place, new: str, others: list[Definition]) -> str | NoDefinition:
     """`new` without those of the `others` in it that the file has: they change only by edits of their own."""
     full, known, start = place.with_new(new), place.elsewhere(), place.span[0]
     repeated = [one for one in others if one.symbol in known]
@@ -159,112 +222,81 @@ def _without_repeated(place: _Place, new: str, others: list[Definition]) -> Whol
             reason = f"it also changes {one.symbol}, which is defined elsewhere in the file: write one edit for each"
             return NoDefinition(reason=reason)
         new = new[: one.top - start] + new[one.end - start :]
-    if not repeated:
-        return WholeDefinition(text=new)
-    kept = re.sub(r"\n{3,}", "\n\n", new).strip("\n")
-    names = ", ".join(one.symbol for one in repeated)
-    return WholeDefinition(text=kept, repairs=(f"repeated definitions left out: {names}",))
+    return re.sub(r"\n{3,}", "\n\n", new).strip("\n") if repeated else new
 
 
-def _taken_from_class(
-    place: _Place, target: Definition, answer: str
-) -> WholeDefinition | NoDefinition | None:
-    """The method from an answer that repeats the class around it; None if it has no such class."""
-    if not target.scope:
-        return None
-    source = textwrap.dedent(answer).strip("\n")
-    inside = definitions(place.path, source)
-    holder, name = target.scope.rpartition(".")[2], target.symbol.rpartition(".")[2]
-    wanted = [one for one in inside if f".{one.symbol}".endswith(f".{holder}.{name}")]
-    if len(wanted) != 1 or not any(one.symbol == wanted[0].scope for one in inside):
-        return None
-    found, known = wanted[0], place.elsewhere()
-    outer = found.scope.removesuffix(holder)
-    left = source[: found.top] + source[found.end :]
-    for one in inside:
-        plain = f"{target.scope.removesuffix(holder)}{one.symbol.removeprefix(outer)}"
-        if (
-            one is found
-            or one.symbol.startswith(f"{found.symbol}.")
-            or f"{found.scope}.".startswith(f"{one.symbol}.")
-        ):
-            continue
-        if plain not in known or _plain(known[plain]) != _plain(source[one.start : one.end]):
-            reason = f"it also writes {one.symbol}: write one edit for each definition"
-            return NoDefinition(reason=reason)
-        left = left.replace(source[one.start : one.end], "")
-    lines = {line.strip() for line in place.text.split("\n")} | {"pass", "...", "}"}
-    left = re.sub(
-        rf"(?m)^(?:[\w@]+\s+)*class\s+{re.escape(holder)}\b.*[:{{]\s*$", "", left, count=1
-    )  # bases are often left out
-    extra = next(
-        (line.strip() for line in left.split("\n") if line.strip() and line.strip() not in lines), ""
-    )
-    if extra:
-        return NoDefinition(reason=f"it also changes the class around {target.symbol}: {extra[:HEAD_CHARS]}")
-    new = reindented(source[found.start : found.end], place.old)
-    return WholeDefinition(text=new, repairs=("the class around it taken off",))
-
-
-def _as_body(place: _Place, target: Definition, answer: str) -> WholeDefinition | None:
+def _as_body(place: _Place, target: Definition, answer: str) -> str | None:
     """The definition with the answer as its body; None if the answer could be a part of the body, or is none."""
-    parts = _parts(place.path, place.text, place.span)
+    parts = place.parts()
     if parts is None or not parts.is_function or parts.head_end < 0 or not parts.statements:
         return None
-    new = reindented(answer.strip("\n"), place.text[slice(*parts.body)])
-    if indentation(new) != indentation(place.text[slice(*parts.body)]):
+    old = place.text[slice(*parts.body)]
+    new = place.moved((textwrap.dedent(answer) if place.only else answer).strip("\n"), old)
+    if indentation(new) != indentation(old):
         return None
     documented = answer.lstrip().startswith(QUOTES) and parts.docstring
     head = place.text[place.span[0] : parts.head_end + 1 if documented else parts.body[0]]
-    tail = place.text[parts.body[1] : place.span[1]]
-    full = f"{head}{new}{tail}"
-    if not any(one.symbol == target.symbol for one in place.defined_by(full)):
+    full = f"{head}{new}{place.text[parts.body[1] : place.span[1]]}"
+    defined, written = place.defined_by(full), place.parts_of(full)
+    if written is None or not any(one.symbol == target.symbol for one in defined):
         return None
-    if any(one.symbol.rpartition(".")[0] == target.symbol for one in place.defined_by(full)):
-        return None
-    end = place.span[0] + len(full)
-    written = _parts(place.path, place.with_new(full), (place.span[0], end))
-    if written is None or not _is_whole(parts.statements, written.statements, nodes_of(place.path).ends):
-        return None
-    return WholeDefinition(text=full, repairs=("its first line put back",))
+    nested = any(one.scope == target.symbol for one in defined)
+    return full if _is_whole(place, parts.statements, written.statements, nested=nested) else None
 
 
 def _is_whole(
-    old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...], ends: frozenset[str]
+    place: _Place, old: tuple[tuple[str, str], ...], new: tuple[tuple[str, str], ...], *, nested: bool
 ) -> bool:
     """Whether the new statements can only be meant as all of the body: it was one statement, or both ends are alike."""
     if not new or any(kind == "ERROR" for kind, _ in new):
         return False
-    if len(old) == 1:
-        return True
+    ends = nodes_of(place.path).ends
+    if place.only:  # a definition of something else ends no function
+        return not nested or any(kind in ends for kind, _ in new)
+    if nested or len(old) == 1:
+        return not nested
     last, newest = old[-1], new[-1]
     return _plain(old[0][1]) == _plain(new[0][1]) and (
         _plain(last[1]) == _plain(newest[1]) or (last[0] == newest[0] and last[0] in ends)
     )
 
 
-def _with_what_was_left_out(place: _Place, found: WholeDefinition) -> WholeDefinition:
-    """Decorators, `export` and docstring put back, unless leaving them out is all that the answer changes."""
-    old = _parts(place.path, place.text, place.span)
-    text, repairs = found.text, list(found.repairs)
-    new = _parts_of_new(place, text)
+def _with_what_was_left_out(place: _Place, text: str) -> str:
+    """Decorators, `export` and docstring put back, unless leaving them out is all that an edit changes."""
+    old, new = place.parts(), place.parts_of(text)
     if old is None or new is None:
-        return found
-    if old.lead.strip() and not new.lead.strip() and old.parameters == new.parameters:
-        text = old.lead + text[new.own - place.span[0] :]
-        repairs.append(f"put back: {' '.join(old.lead.split())}")
-        new = _parts_of_new(place, text)
-    if new is not None and old.docstring and not new.docstring and new.head_end >= 0 and new.statements:
-        at = new.head_end - place.span[0]
-        text = f"{text[:at]}\n{old.docstring}{text[at:]}"
-        repairs.append("docstring put back")
-    if _plain(text) == _plain(place.old):
-        return found
-    return WholeDefinition(text=text, repairs=tuple(repairs))
+        return text
+    full = text
+    if _lacks_lead(place, old, new):
+        full = old.lead + full[new.own - place.span[0] :]
+        new = place.parts_of(full)
+    if new is not None and old.docstring and new.head_end >= 0 and new.statements:
+        begin = new.head_end - place.span[0]
+        if not new.docstring:
+            full = f"{full[:begin]}\n{old.docstring}{full[begin:]}"
+        elif place.only:
+            full = f"{full[: begin + 1]}{old.docstring}{full[begin + 1 + len(new.docstring) :]}"
+    return full if place.only or _plain(full) != _plain(place.old) else text
 
 
-def _parts_of_new(place: _Place, new: str) -> _Parts | None:
-    return _parts(place.path, place.with_new(new), (place.span[0], place.span[0] + len(new)))
+def _lacks_lead(place: _Place, old: _Parts, new: _Parts) -> bool:
+    """Whether decorators or an `export` of the place were left out, and not on purpose."""
+    lead, known = (
+        [line.strip() for line in text.strip().split("\n") if line.strip()] for text in (new.lead, old.lead)
+    )
+    if place.only:
+        return lead != known and set(lead) <= set(known)
+    return bool(known) and not lead and old.parameters == new.parameters
+
+
+def _rows_in_strings(path: str, code: str) -> frozenset[int]:
+    """The 0-based rows that begin within a string, so that their blanks belong to it; docstrings left out."""
+    tree, nodes = tree_of(code.encode("utf-8", "replace"), path), nodes_of(path)
+    rows: set[int] = set()
+    for node in [] if tree is None else walk(tree.root_node):
+        if node.type in nodes.strings and not (node.parent is not None and is_bare_string(node.parent)):
+            rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
+    return frozenset(rows)
 
 
 def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
@@ -292,7 +324,7 @@ def _parts_of(
         return len(source[:place].decode("utf-8", "replace"))
 
     inside = _statements(body, nodes) if body.type in nodes.blocks else []
-    doc = inside[0] if inside and nodes.indented and _is_docstring(inside[0]) else None
+    doc = inside[0] if inside and nodes.indented and is_bare_string(inside[0]) else None
     statements = inside[1:] if doc is not None else inside
     first = inside[0] if inside else None
     line = _line_start(text, offset(first.start_byte)) if first is not None else 0
@@ -309,10 +341,10 @@ def _parts_of(
     return _Parts(
         lead=text[span[0] : own],
         own=own,
-        parameters="".join(_text(parameters).split()) if parameters is not None else "",
+        parameters="".join(node_text(parameters).split()) if parameters is not None else "",
         head_end=line - 1 if alone else -1,
         docstring=text[line : offset(doc.end_byte)] if doc is not None else "",
-        statements=tuple((one.type, _text(one)) for one in statements),
+        statements=tuple((one.type, node_text(one)) for one in statements),
         body=bounds,
         is_function=node.type in nodes.functions,
     )
@@ -345,12 +377,6 @@ def _declaration(node: Node, nodes: Nodes) -> Node:
     return node
 
 
-def _is_docstring(statement: Node) -> bool:
-    return statement.type == "expression_statement" and [one.type for one in statement.named_children] == [
-        "string"
-    ]
-
-
 def _without_imports(path: str, answer: str, text: str) -> tuple[str, tuple[str, ...]]:
     """The answer without the imports that it begins with, and those that the file lacks."""
     source = textwrap.dedent(answer)
@@ -364,7 +390,7 @@ def _without_imports(path: str, answer: str, text: str) -> tuple[str, tuple[str,
         return answer, ()
     rows = above[-1].end_point.row + 1
     known = {_plain(line) for line in text.split("\n") if line == line.lstrip()}
-    lacking = tuple(one for one in map(_text, above) if _plain(one) not in known)
+    lacking = tuple(one for one in map(node_text, above) if _plain(one) not in known)
     return "\n".join(answer.split("\n")[rows:]).lstrip("\n"), lacking
 
 
@@ -381,14 +407,16 @@ def import_place(path: str, text: str, before: int) -> int:
         tree = tree_of(source, path)
         children = () if tree is None else tree.root_node.named_children
         row = next(
-            (one.start_point.row for one in children if one.type != "comment" and not _is_docstring(one)), 0
+            (one.start_point.row for one in children if one.type != "comment" and not is_bare_string(one)), 0
         )
     return sum(len(line) + 1 for line in lines[:row])
 
 
 def _missing(place: _Place, target: Definition) -> str:
     """That the answer does not define the target, and how it has to begin."""
-    parts = _parts(place.path, place.text, place.span)
+    if place.only:
+        return f"it does not define {target.symbol}"
+    parts = place.parts()
     first = place.text[parts.own :] if parts is not None else place.old
     head = first.lstrip().partition("\n")[0].strip()
     return (
@@ -409,7 +437,3 @@ def _plain(text: str) -> str:
     """The text without white space at line ends, blank lines and common indentation."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     return textwrap.dedent("\n".join(lines))
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """The definitions in a file, by its syntax tree or as a context shows them."""
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,23 +16,18 @@ from clean_room_agent.syntax import tree_of
 AFTER_DEFINITION = " \t\r;,"
 
 
-class Named(Protocol):
-    """What has a qualified name."""
-
-    @property
-    def symbol(self) -> str:
-        """`Class.method`, or `function`."""
-
-
-NamedT = TypeVar("NamedT", bound=Named)
-
-
 class SymbolSpan(Struct, frozen=True, kw_only=True):
-    """Where a shown symbol is: character offsets of its first character and just after its last."""
+    """Where a symbol is, in character offsets."""
 
     symbol: str
+    """Qualified name (`Class.method`)."""
     start: int
+    """First character of its first line, decorators and `export` included."""
     end: int
+    """Behind the last character of its last line; the line end is not part of it."""
+
+
+SpanT = TypeVar("SpanT", bound=SymbolSpan)
 
 
 def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, ...]:
@@ -105,23 +100,17 @@ def shown_ranges(spans: tuple[SymbolSpan, ...], text: str) -> tuple[tuple[int, i
     return tuple(ranges)
 
 
-def named(known: tuple[NamedT, ...], symbol: str) -> tuple[NamedT, ...]:
+def named(known: tuple[SpanT, ...], symbol: str) -> tuple[SpanT, ...]:
     """The entries for `symbol`: by its qualified name, or else by a qualified name that ends in it."""
     exact = tuple(one for one in known if one.symbol == symbol)
     return exact or tuple(one for one in known if one.symbol.endswith(f".{symbol}"))
 
 
-class Definition(Struct, frozen=True, kw_only=True):
-    """A definition that has its lines to itself. Places are character offsets."""
+class Definition(SymbolSpan, frozen=True, kw_only=True):
+    """A definition that has its lines to itself."""
 
-    symbol: str
-    """Qualified name (`Class.method`)."""
     top: int
     """First character of the lines that belong to it: comments directly above it, its overloads."""
-    start: int
-    """First character of its first line, decorators and `export` included."""
-    end: int
-    """Behind the last character of its last line; the line end is not part of it."""
     body: tuple[int, int] | None = None
     """For a class, from the first line of its body to `end`, or what is between its braces; None if the body is on the
     class's own line.
@@ -176,13 +165,6 @@ class _Rows(Struct, kw_only=True):
             row = above
             above = self.overloads.get((row - 1, name), self.comments.get(row - 1))
         return row
-
-
-def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
-    """The place of each of the file's `definitions`, in order."""
-    return tuple(
-        SymbolSpan(symbol=one.symbol, start=one.start, end=one.end) for one in definitions(path, text)
-    )
 
 
 def definitions(path: str, text: str) -> tuple[Definition, ...]:

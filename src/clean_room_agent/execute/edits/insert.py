@@ -13,21 +13,21 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
-from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
+from clean_room_agent.execute.edits.rules import EditOutcome
+from clean_room_agent.execute.edits.search_replace import (
+    Splice,
+    indent_unit,
+    indentation,
+    line_of,
+    reindented,
+)
 from clean_room_agent.syntax import nodes_of
 
 MOST_BLANK_LINES = 2
 NAMES_OFFERED = 3
 MIN_LIKENESS = 0.5
-
-
-class NoPlace(Struct, frozen=True, kw_only=True):
-    """Why nothing is inserted: a refusal, or because the text is there already."""
-
-    code: EditCode
-    detail: str = ""
-    lines: tuple[int, ...] = ()
-    """1-based first lines of the definitions of that name, where there are several."""
+DEFAULT_UNIT = "  "
+"""Of indentation, where the file shows none."""
 
 
 class _Spot(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class _Spot(Struct, frozen=True, kw_only=True):
 
 def insertion(
     edit: PatchEdit, text: str, *, shown: tuple[SymbolSpan, ...], written: Sequence[tuple[int, int]]
-) -> Splice | NoPlace:
+) -> Splice | EditOutcome:
     """Where in `text` the new code of an insert goes.
 
     `shown` are the symbols of the context, which know of more kinds than the syntax does. `written` are the character
@@ -59,20 +59,20 @@ def insertion(
     targets = named(known, edit.symbol) or named(others, edit.symbol)
     content = _bare(edit.replacement)
     if not targets:
-        return NoPlace(code=EditCode.NO_MATCH, detail=_unknown(edit, known or others))
+        return EditOutcome(code=EditCode.NO_MATCH, detail=_unknown(edit, known or others))
     if len(targets) > 1:
         detail = f"{edit.symbol} is defined more than once; name another neighbour, or use <search>"
         lines = tuple(line_of(text, one.start) for one in targets)
-        return NoPlace(code=EditCode.AMBIGUOUS, detail=detail, lines=lines)
+        return EditOutcome(code=EditCode.AMBIGUOUS, detail=detail, lines=lines)
     if not content:
-        return NoPlace(code=EditCode.NO_MATCH, detail="there is no text to insert")
+        return EditOutcome(code=EditCode.NO_MATCH, detail="there is no text to insert")
     target = _last_written(targets[0], known, written) if edit.place == "after" else targets[0]
     if edit.place == "in" and target.braces and target.body and not text[slice(*target.body)].strip():
         return _between_braces(text, content, target)
     spot = _spot(edit, text, content, target, known)
     if spot is None:
         detail = f"{edit.symbol} is no class with a body on lines of its own; use after=, before= or <search>"
-        return NoPlace(code=EditCode.NO_MATCH, detail=detail)
+        return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
     return _at(text, reindented(content, spot.model), spot)
 
 
@@ -121,16 +121,18 @@ def _spot(
         gap = _gap(edit, text, content, members[-1], known)
     else:
         own = body.partition("\n")[2] if target.braces else body
-        model = own or indentation(text[target.start : target.end]) + _unit(text) + "x"
+        model = (
+            own or indentation(text[target.start : target.end]) + (indent_unit(text) or DEFAULT_UNIT) + "x"
+        )
         gap = 1 if "\n" in content else 0
     return _Spot(offset=start + len(body), below=True, model=model, gap=gap)
 
 
-def _at(text: str, new: str, spot: _Spot) -> Splice | NoPlace:
+def _at(text: str, new: str, spot: _Spot) -> Splice | EditOutcome:
     """`new` at its place, with as many blank lines on both sides as there should be."""
     above, below = text[: spot.offset], text[spot.offset :]
     if _stands(above, below, new):
-        return NoPlace(code=EditCode.ALREADY_APPLIED)
+        return EditOutcome(code=EditCode.ALREADY_APPLIED)
     ending = _line_end(text, spot.offset)
     if spot.below:
         new = "\n" * (spot.gap + 1) + new + "\n" * _lacking(below, new, spot.gap)
@@ -150,7 +152,7 @@ def _between_braces(text: str, content: str, target: Definition) -> Splice:
     """`content` as the whole body of a class: one step deeper than the class."""
     assert target.body is not None
     outer = indentation(text[target.start : target.end])
-    new = reindented(content, outer + _unit(text) + "x")
+    new = reindented(content, outer + (indent_unit(text) or DEFAULT_UNIT) + "x")
     ending = _line_end(text, target.body[0])
     start, end = target.body
     return Splice(start=start, end=end, text=f"\n{new}\n{outer}".replace("\n", ending))
@@ -212,11 +214,3 @@ def _line_end(text: str, offset: int) -> str:
     if end < 0:
         end = text.rfind("\n", 0, offset)
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
-
-
-def _unit(text: str) -> str:
-    """One step of indentation, as the first indented line has it."""
-    for line in text.split("\n"):
-        if line.strip() and line[0] in " \t" and not line.lstrip().startswith("*"):
-            return indentation(line)
-    return "  "

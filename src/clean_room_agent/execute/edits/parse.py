@@ -15,32 +15,19 @@ from its first column on; if that fails, or overlooks a block, with indented tag
 import re
 from collections.abc import Iterable
 from enum import Enum, auto
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.format import Tag, find_tags, partners, unfence
-from clean_room_agent.llm.answers import answer_span
+from clean_room_agent.llm.answers import BadAnswer, answer_span
 
-FaultKind = Literal["empty", "truncated", "format"]
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
 FILE = ("file", "path", "filename")
 """The attribute that names the file, and what models write in its place."""
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
-
-
-class ParseFault(Struct, frozen=True, kw_only=True):
-    """Why an answer holds no usable edits."""
-
-    kind: FaultKind
-    """empty: no block in it; truncated: it ended too early or a tag is not closed; format: anything else."""
-    fault: str
-    """A message for the model that wrote the answer."""
-    line: int = 0
-    """1-based line of the answer; 0 if the fault has no place."""
 
 
 class _Block(Struct, kw_only=True):
@@ -64,6 +51,7 @@ class _State(Enum):
     DELETE = auto()
 
 
+# The last tag of each is what a fault says is expected.
 _NEXT: dict[_State, dict[str, _State]] = {
     _State.OUTSIDE: {
         "edit": _State.EDIT,
@@ -86,31 +74,18 @@ _CLOSING: dict[_State, tuple[str, _State]] = {
     _State.INSERT: ("/insert", _State.OUTSIDE),
     _State.CREATE: ("/create", _State.OUTSIDE),
 }
-_OPENS = {
-    "search": _State.SEARCH,
-    "replacement": _State.REPLACEMENT,
-    "insert": _State.INSERT,
-    "create": _State.CREATE,
-}
-_EXPECTED: dict[_State, str] = {
-    _State.OUTSIDE: BLOCKS,
-    _State.EDIT: "<search>",
-    _State.SYMBOL_EDIT: "<replacement>",
-    _State.SEARCHED: "<replacement>",
-    _State.REPLACED: "</edit>",
-    _State.DELETE: "</delete>",
-}
+_OPENS = {closing.removeprefix("/"): state for state, (closing, _) in _CLOSING.items()}
 
 
-def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
-    """The answer's edits in order, at least one, or why there are none. Never raises."""
+def parse_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
+    """The answer's edits in order, at least one, or why there are none: "empty" if it has no block, "truncated" if it ended
+    too early or a tag is not closed, else "format". Never raises.
+    """
     body = _normalised(text)
     bad = UNWRITABLE.search(body)
     if bad is not None:
         line = body.count("\n", 0, bad.start()) + 1
-        return ParseFault(
-            kind="format", fault=f"line {line} holds a character that no text file may hold", line=line
-        )
+        return BadAnswer(kind="format", fault=f"line {line} holds a character that no text file may hold")
     strict = find_tags(body, indented=False, inline=False)
     loose = find_tags(body, indented=True, inline=True)
     blocks = _blocks(body, strict)
@@ -200,15 +175,13 @@ def _opens_block(tag: Tag) -> bool:
     return not tag.closes and tag.name in {"edit", "insert", "create", "delete"}
 
 
-def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
+def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | BadAnswer:
     edits: list[PatchEdit] = []
     for block in blocks:
         line = block.tag.line
         path = next(filter(None, map(block.tag.attribute, FILE)), "").removeprefix("./")
         if not path:
-            return ParseFault(
-                kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."', line=line
-            )
+            return BadAnswer(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
         if block.tag.name == "delete":
             edits.append(PatchEdit(kind="delete", file_path=path, answer_line=line))
         elif block.tag.name == "create":
@@ -220,7 +193,7 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
             )
         elif block.tag.name == "insert":
             insert = _insert(block, path)
-            if isinstance(insert, ParseFault):
+            if isinstance(insert, BadAnswer):
                 return insert
             edits.append(insert)
         else:
@@ -228,12 +201,12 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     return tuple(edits)
 
 
-def _insert(block: _Block, path: str) -> PatchEdit | ParseFault:
+def _insert(block: _Block, path: str) -> PatchEdit | BadAnswer:
     line = block.tag.line
     named = [(place, block.tag.attribute(place)) for place in PLACES if block.tag.attribute(place)]
     if len(named) != 1:
         fault = f'line {line}: <insert> needs one of after="...", before="..." and in="..."'
-        return ParseFault(kind="format", fault=fault, line=line)
+        return BadAnswer(kind="format", fault=fault)
     ((place, symbol),) = named
     (text,) = unfence(path, (_content(block.contents[0][1]),))
     return PatchEdit(
@@ -277,10 +250,10 @@ def _whole_file(path: str, text: str) -> str:
     return text + "\n" if text else ""
 
 
-def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
+def _diagnose(tags: tuple[Tag, ...]) -> BadAnswer:
     """What is wrong with an answer that is not well formed, read from its beginning."""
     if not tags:
-        return ParseFault(kind="empty", fault=f"the answer holds no {BLOCKS} block")
+        return BadAnswer(kind="empty", fault=f"the answer holds no {BLOCKS} block")
     state, index, opening = _State.OUTSIDE, 0, tags[0]
     while index < len(tags):
         tag = tags[index]
@@ -289,7 +262,7 @@ def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
             return _unexpected(state, tag, opening)
         if state is not _State.OUTSIDE and not tag.tight:
             fault = f"line {tag.line}: text stands before {_shown(tag)} where none may be"
-            return ParseFault(kind="format", fault=fault, line=tag.line)
+            return BadAnswer(kind="format", fault=fault)
         opening = tag if _opens_block(tag) else opening
         state = following
         if state in _CLOSING:
@@ -302,17 +275,16 @@ def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
     return _unclosed(opening)
 
 
-def _unexpected(state: _State, tag: Tag, opening: Tag) -> ParseFault:
+def _unexpected(state: _State, tag: Tag, opening: Tag) -> BadAnswer:
     if state is _State.REPLACED or (state is not _State.OUTSIDE and _opens_block(tag)):
         return _unclosed(opening)
-    fault = f"line {tag.line}: expected {_EXPECTED[state]}, found {_shown(tag)}"
-    return ParseFault(kind="format", fault=fault, line=tag.line)
+    expected = BLOCKS if state is _State.OUTSIDE else f"<{list(_NEXT[state])[-1]}>"
+    fault = f"line {tag.line}: expected {expected}, found {_shown(tag)}"
+    return BadAnswer(kind="format", fault=fault)
 
 
-def _unclosed(tag: Tag) -> ParseFault:
-    return ParseFault(
-        kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed", line=tag.line
-    )
+def _unclosed(tag: Tag) -> BadAnswer:
+    return BadAnswer(kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed")
 
 
 def _shown(tag: Tag) -> str:

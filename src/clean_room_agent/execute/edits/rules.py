@@ -5,8 +5,11 @@ shows, but never what protects the tests, and never leave out code by a line suc
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import chain
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -15,7 +18,6 @@ from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.config import load_toml
 from clean_room_agent.execute.edits.format import is_prose
-from clean_room_agent.execute.edits.places import Places
 from clean_room_agent.paths import is_installed_metadata, is_test_configuration, is_test_path, matches_glob
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ PACKAGE_JSON_TEST_KEYS = (
     "workspaces",
 )
 UNREADABLE = object()
+NOTHING: AbstractSet[str] = frozenset()
+NO_OTHERS: Mapping[str, str] = MappingProxyType({})
 COMMENT = re.compile(r"(?:#+|//+|/\*+|--|<!--|\{/\*+|\*|;+)\s*(?P<words>.*?)\s*(?:\*+/\}?|-->)?\Z")
 DOTS = r"(?:\.{3,}|…)"
 BARE = re.compile(rf"[\[(]?\s*{DOTS}\s*[\])]?\Z")
@@ -122,6 +126,11 @@ def is_control_path(path: str) -> bool:
     )
 
 
+def _folded(name: str) -> str:
+    """The name as file systems compare it that fold case or normalize Unicode."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
 def _segment_fault(segment: str) -> str:
     if segment in {"", ".", ".."}:
         return "the path holds an empty segment, '.' or '..'"
@@ -143,6 +152,78 @@ def _plain(segment: str) -> str:
     return "".join(kept).rstrip(" .").upper().casefold()
 
 
+class Places(Collection[str]):
+    """The files of a tree that edits may change, and what else is in it."""
+
+    def __init__(
+        self,
+        files: Iterable[str],
+        others: Mapping[str, str] = NO_OTHERS,
+        *,
+        only: AbstractSet[str] = NOTHING,
+    ) -> None:
+        """`others` says what stands at paths that are not for edits: "a link". `only` are the files that the user allows to be
+        changed, besides tests; empty: all.
+        """
+        self._files = frozenset(files) - others.keys()
+        self._others = others
+        self._only = only
+
+    @classmethod
+    def of(cls, paths: Collection[str]) -> "Places":
+        """The paths as places; if nothing else is known, there are only these files."""
+        return paths if isinstance(paths, Places) else cls(paths)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def outside(self, path: str) -> str:
+        """Why the user does not allow that the file is changed or created, in words; "" if it is allowed."""
+        if not self._only or path in self._only or is_test_path(path):
+            return ""
+        return f"{path} is none of the files that --file names: {', '.join(sorted(self._only))}"
+
+    def obstacle(
+        self, path: str, *, made: AbstractSet[str] = NOTHING, gone: AbstractSet[str] = NOTHING
+    ) -> str:
+        """Why `path` is no file for edits and cannot become one, in words; "" if it is or can. `made` and `gone` are files
+        that are created and deleted before.
+        """
+        outside = self.outside(path)
+        if outside or (path in self and path not in gone):
+            return outside
+        folder = ""
+        for name in path.split("/"):
+            here = f"{folder}{name}"
+            is_file = here in made or (here in self and here not in gone)
+            what = "a file" if is_file else self._others.get(here, "")
+            if here == path and what:
+                return "" if is_file else f"{path} is {what}"
+            if what:
+                return f"{here} is {what}, so nothing can be inside it"
+            names = self._names_in(folder, made, gone)
+            if name not in names:
+                twin = next((other for other in sorted(names) if _folded(other) == _folded(name)), "")
+                return f"only letter case or Unicode form tells it from {folder}{twin}" if twin else ""
+            folder = f"{here}/"
+        return f"{path} is a folder"
+
+    def _names_in(self, folder: str, made: AbstractSet[str], gone: AbstractSet[str]) -> set[str]:
+        """What stands directly inside the folder ("" or ending with a slash)."""
+        standing = (path for path in chain(self._files, self._others) if path not in gone)
+        return {
+            path.removeprefix(folder).partition("/")[0]
+            for path in chain(standing, made)
+            if path.startswith(folder)
+        }
+
+
 class EditRules(Struct, frozen=True, kw_only=True):
     """The rules for one step's edits."""
 
@@ -160,7 +241,7 @@ class EditRules(Struct, frozen=True, kw_only=True):
     """Paths whose files are not text that survives a round trip, or would be none, and new ones that would be loaded in place
     of others: why, by path.
     """
-    places: Places = field(default_factory=lambda: Places(()))
+    places: Places = Places(())
     """Of the tree that is edited."""
 
     def role(self, path: str) -> "FileRole | None":
@@ -172,26 +253,32 @@ class EditRules(Struct, frozen=True, kw_only=True):
         return self.role(path) is not None or path in self.planned
 
 
-class Refusal(Struct, frozen=True, kw_only=True):
-    """Why an edit is refused."""
+class EditOutcome(Struct, frozen=True, kw_only=True):
+    """What becomes of one edit, most often why it is refused."""
 
     code: EditCode
-    detail: str
+    detail: str = ""
+    tier: int = 0
+    """Of the match that decided; 0 if none did."""
+    lines: tuple[int, ...] = ()
+    """1-based first lines of the places that matched."""
+    nearest: str = ""
+    """The most similar real text, if the search text was not found."""
 
 
 def refuse_path(
     edit: PatchEdit, rules: EditRules, package: ContextPackage, *, exists: bool
-) -> Refusal | None:
+) -> EditOutcome | None:
     """Why this step may not change the edit's file; None if it may."""
     fault = path_fault(edit.file_path)
     if fault and not is_control_path(edit.file_path):
-        return Refusal(code=EditCode.WRONG_FILE, detail=fault)
+        return EditOutcome(code=EditCode.WRONG_FILE, detail=fault)
     outside = rules.places.outside(edit.file_path)
     if outside:
-        return Refusal(code=EditCode.PROTECTED, detail=outside)
+        return EditOutcome(code=EditCode.PROTECTED, detail=outside)
     protection = _protection(edit.file_path, rules, exists=exists)
     if protection:
-        return Refusal(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")
+        return EditOutcome(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")
     return _refuse_unplanned(edit, rules, package)
 
 
@@ -211,24 +298,26 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     return ""
 
 
-def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage) -> Refusal | None:
+def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage) -> EditOutcome | None:
     path, role = edit.file_path, rules.role(edit.file_path)
     if role is None and not _is_shown(path, package):
         detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable(rules, package))}"
-        return Refusal(code=EditCode.WRONG_FILE, detail=detail)
+        return EditOutcome(code=EditCode.WRONG_FILE, detail=detail)
     if edit.kind == "delete" and role != "delete":
-        return Refusal(code=EditCode.PROTECTED, detail=f"the plan does not say that {path} is to be deleted")
+        return EditOutcome(
+            code=EditCode.PROTECTED, detail=f"the plan does not say that {path} is to be deleted"
+        )
     if edit.kind == "create" and role is None:
-        return Refusal(code=EditCode.WRONG_FILE, detail=f"{path} is not a target of this step")
+        return EditOutcome(code=EditCode.WRONG_FILE, detail=f"{path} is not a target of this step")
     return None
 
 
-def refuse_content(path: str, before: str, after: str, rules: EditRules) -> Refusal | None:
+def refuse_content(path: str, before: str, after: str, rules: EditRules) -> EditOutcome | None:
     """Why the changed text is refused: it changes how tests are run, and the plan does not name the file."""
     if rules.is_planned(path) or tool_settings(path, before) == tool_settings(path, after):
         return None
     detail = f"this changes how the project's tools and tests run, and the plan does not name {path}"
-    return Refusal(code=EditCode.PROTECTED, detail=detail)
+    return EditOutcome(code=EditCode.PROTECTED, detail=detail)
 
 
 def tool_settings(path: str, text: str) -> object:

@@ -26,7 +26,7 @@ import difflib
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import zip_longest
 from math import gcd
 
@@ -58,12 +58,17 @@ class Shift(Struct, frozen=True, kw_only=True):
     added: str = ""
     removed: str = ""
 
-    def applied(self, text: str) -> str | None:
-        """`text` with every line that is not blank shifted; None if a line lacks what is to be removed."""
+    def applied(self, text: str, *, fixed: Collection[int] = ()) -> str | None:
+        """`text` with every line that is not blank shifted, but for the rows that are `fixed`; None if a line lacks what is
+        to be removed.
+        """
         lines = text.split("\n")
-        if any(line.strip() and not line.startswith(self.removed) for line in lines):
-            return None
-        return "\n".join(self.added + line[len(self.removed) :] if line.strip() else line for line in lines)
+        shifted = [number for number, line in enumerate(lines) if line.strip() and number not in fixed]
+        for number in shifted:
+            if not lines[number].startswith(self.removed):
+                return None
+            lines[number] = self.added + lines[number][len(self.removed) :]
+        return "\n".join(lines)
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -348,8 +353,8 @@ def fitted(whole: str, start: int, end: int, text: str) -> Splice:
     return Splice(start=start, end=end, text=_with_line_ends(whole, start, end, text))
 
 
-def reindented(text: str, old: str) -> str:
-    """A symbol's new source, moved to the indentation of its old source.
+def reindented(text: str, old: str, *, fixed: Collection[int] = ()) -> str:
+    """A symbol's new source, moved to the indentation of its old source, but for the rows that are `fixed`.
 
     If only the first line lost its indentation (the others are as deep as the old ones), only that one is moved.
     """
@@ -365,7 +370,7 @@ def reindented(text: str, old: str) -> str:
         shift = Shift(removed=first.removesuffix(old_first))
     else:
         return text
-    moved = shift.applied(text)
+    moved = shift.applied(text, fixed=fixed)
     return text if moved is None else moved
 
 
@@ -374,7 +379,7 @@ def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
     is less than a unit, such as an alignment, stays. As they are where a unit is not known, or where both are blanks and the search
     text is found.
     """
-    theirs, ours = _unit(file), _unit(search, replacement)
+    theirs, ours = indent_unit(file), indent_unit(search, replacement)
     if not (theirs and ours) or theirs == ours:
         return search, replacement
     if theirs[0] == ours[0] and (not search.strip() or find(file, search).hits):
@@ -382,7 +387,7 @@ def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
     return _translated(search, ours, theirs), _translated(replacement, ours, theirs)
 
 
-def _unit(*texts: str) -> str:
+def indent_unit(*texts: str) -> str:
     """One level of indentation: a tab, or by how many blanks most blocks are deeper than the line that opens them; without a
     block, what the indentations have in common. "" if lines begin with either, or with single blanks.
     """

@@ -1,4 +1,4 @@
-"""Stubs and scaffolds, by their syntax: which functions of a text are stubs, and whether it adds only declarations.
+"""Stubs: functions of a text that have still to be written.
 
 A stub is a function or method whose body, apart from its docstring and comments, is one statement that says that it is
 not implemented: `raise NotImplementedError` in Python, a `throw` of "not implemented" in JavaScript and TypeScript.
@@ -10,32 +10,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.languages.nodes import NONE
-from clean_room_agent.languages.registry import LANGUAGES
-from clean_room_agent.syntax import tree_of
+from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.syntax import is_bare_string, node_text, nodes_of, tree_of
 
-IMPORTS = NONE.union(*(one.nodes.imports for one in LANGUAGES))
-GUARDS = NONE.union(*(one.nodes.guards for one in LANGUAGES))
-WRAPPERS = NONE.union(*(one.nodes.wrappers - one.nodes.declarations for one in LANGUAGES))
-RAISES = re.compile(r"raise NotImplementedError\b")
-THROWS = re.compile(r"throw\b.*not[\s_-]*implemented", re.IGNORECASE | re.DOTALL)
+NOT_IMPLEMENTED = re.compile(r"raise NotImplementedError\b|(?i:throw\b.*not[\s_-]*implemented)", re.DOTALL)
 ABSTRACT = re.compile(r"@(?:\w+\.)*(?:overload|abstract\w*)\b")
 """Decorators of functions without a body."""
 PROTOCOL = re.compile(r"\bProtocol\b")
-FUNCTIONS = NONE.union(*(one.nodes.functions for one in LANGUAGES))
-CLASSES = NONE.union(*(one.nodes.classes for one in LANGUAGES))
-ASSIGNED = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
-ASSIGNMENTS = frozenset({"assignment", "assignment_expression"})
-DECLARED = frozenset(
-    {
-        "comment", "pass_statement", "type_alias_statement", "future_import_statement", "empty_statement",
-        "interface_declaration", "type_alias_declaration", "enum_declaration", "ambient_declaration",
-        "function_signature", "method_signature", "abstract_method_signature", "property_signature", "index_signature",
-        "import_alias", "decorator",
-    }
-) | IMPORTS  # fmt: skip
-"""Statements and members without code that runs later."""
-MAX_QUOTED = 80
 
 
 class _Function(Struct, frozen=True, kw_only=True):
@@ -51,175 +32,71 @@ def stub_names(path: str, text: str) -> tuple[str, ...]:
     """Qualified names (`Class.method`) of the stubs, in order of place, without abstract methods, which are not to be
     implemented. Empty if the file cannot be parsed.
     """
-    root = _root(path, text)
-    if root is None:
-        return ()
-    found = (one for one in _functions(root, "") if not one.bodiless and _is_stub(one.node))
-    return tuple(dict.fromkeys(one.symbol for one in found))
+    tree, nodes = tree_of(text.encode("utf-8", "replace"), path), nodes_of(path)
+    found = [] if tree is None else _functions(tree.root_node, nodes)
+    return tuple(dict.fromkeys(one.symbol for one in found if not one.bodiless and _is_stub(one.node, nodes)))
 
 
 def scaffold_faults(path: str, text: str) -> tuple[str, ...]:
-    """What is wrong with the text of a new file as a scaffold, in words: it cannot be parsed, or holds something other than
-    declarations with stub bodies.
+    """What is wrong with the text of a new file as a scaffold, in words: it cannot be parsed, or has a function that is
+    written already.
     """
-    root = _root(path, text)
-    if root is None or root.has_error:
+    tree, nodes = tree_of(text.encode("utf-8", "replace"), path), nodes_of(path)
+    if tree is None or tree.root_node.has_error:
         return (f"{path} does not parse",)
-    return tuple(f"{path}, {fault}" for one in root.named_children for fault in _statement_faults(one))
+    return tuple(
+        f"{path}, line {one.node.start_point.row + 1}: the body of {one.symbol} is no stub"
+        for one in _functions(tree.root_node, nodes)
+        if not (_is_stub(one.node, nodes) or (one.bodiless and _is_empty(one.node)))
+    )
 
 
-def _root(path: str, text: str) -> Node | None:
-    tree = tree_of(text.encode("utf-8", "replace"), path)
-    return None if tree is None else tree.root_node
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def _inner(statement: Node) -> Node:
-    """The statement without the decorators, the `export` and the like around it."""
-    node = statement
-    while node.type in WRAPPERS:
-        held = [child for child in node.named_children if child.type not in {"decorator", "comment"}]
-        definition = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
-        value = node.child_by_field_name("value")
-        inner = definition or value or (held[-1] if node.type == "decorated_definition" and held else None)
-        if inner is None:
-            return node
-        node = inner
-    return node
-
-
-def _name(node: Node) -> str:
-    field = "property" if node.type == "field_definition" else "name"
-    name = node.child_by_field_name(field)
-    return "" if name is None else _text(name)
-
-
-def _functions(scope: Node, holder: str, *, protocol: bool = False) -> Iterator[_Function]:
-    """The functions of the scope and of its classes, in order of place."""
-    for statement in _statements(scope):
-        inner = _inner(statement)
-        if inner.type in CLASSES:
-            body = inner.child_by_field_name("body")
-            if body is not None:
-                symbol = f"{holder}.{_name(inner)}".removeprefix(".")
-                yield from _functions(body, symbol, protocol=_is_protocol(inner))
+def _functions(root: Node, nodes: Nodes) -> Iterator[_Function]:
+    """The functions of a file and of its classes, in order of place; not those inside of a function."""
+    waiting = [(root, "", False)]
+    while waiting:
+        node, holder, bodiless = waiting.pop()
+        if node.type in nodes.functions:
+            if name := _name(node, nodes):
+                yield _Function(symbol=f"{holder}.{name}".removeprefix("."), node=node, bodiless=bodiless)
             continue
-        for name, function in _functions_of(inner):
-            symbol = f"{holder}.{name}".removeprefix(".")
-            yield _Function(symbol=symbol, node=function, bodiless=protocol or _is_abstract(statement))
+        if node.type in nodes.classes:
+            holder = f"{holder}.{_name(node, nodes)}".removeprefix(".")
+            bases = node.child_by_field_name("superclasses")
+            bodiless = bases is not None and PROTOCOL.search(node_text(bases)) is not None
+        elif node.type in nodes.wrappers:
+            bodiless = bodiless or any(ABSTRACT.match(node_text(child)) for child in node.named_children)
+        waiting.extend((child, holder, bodiless) for child in reversed(node.named_children))
 
 
-def _statements(scope: Node) -> Iterator[Node]:
-    """The statements of the scope, and those in the blocks of its `if` and `try`."""
-    for child in scope.named_children:
-        if child.type in GUARDS:
-            for part in child.named_children:
-                inside = part.named_children if part.type.endswith("_clause") else [part]
-                for block in (one for one in inside if one.type == "block"):
-                    yield from _statements(block)
-        else:
-            yield child
+def _name(node: Node, nodes: Nodes) -> str:
+    """The name of a class or function, by what it is assigned to if it is; "" if it has none, as a callback."""
+    parent = node.parent
+    if parent is not None and parent.type in nodes.naming | {"assignment_expression"}:
+        node = parent
+    fields = (node.child_by_field_name(field) for field in ("name", "property", "left"))
+    name = next((field for field in fields if field is not None), None)
+    return "" if name is None else node_text(name)
 
 
-def _functions_of(inner: Node) -> Iterator[tuple[str, Node]]:
-    """Name and node of each function that a statement declares: itself, or what it assigns."""
-    if inner.type in FUNCTIONS:
-        yield _name(inner), inner
-    elif inner.type in ASSIGNED:
-        value = inner.child_by_field_name("value")
-        if value is not None and value.type in FUNCTIONS:
-            yield _name(inner), value
-    elif inner.type in {"lexical_declaration", "variable_declaration"}:
-        for child in inner.named_children:
-            yield from _functions_of(child)
-    elif inner.type == "expression_statement":
-        for child in inner.named_children:
-            value = child.child_by_field_name("right") if child.type in ASSIGNMENTS else None
-            name = child.child_by_field_name("left")
-            if value is not None and name is not None and value.type in FUNCTIONS:
-                yield _text(name), value
-
-
-def _is_abstract(statement: Node) -> bool:
-    """Whether a decorator says that it needs no body."""
-    decorators = (child for child in statement.named_children if child.type == "decorator")
-    return any(ABSTRACT.match(_text(one)) for one in decorators)
-
-
-def _is_protocol(node: Node) -> bool:
-    bases = node.child_by_field_name("superclasses")
-    return bases is not None and PROTOCOL.search(_text(bases)) is not None
-
-
-def _written(function: Node) -> list[Node] | None:
+def _statements(function: Node) -> list[Node] | None:
     """The statements of its body without docstring and comments; None if the body is an expression, or missing."""
     body = function.child_by_field_name("body")
     if body is None or body.type not in {"block", "statement_block"}:
         return None
     statements = [child for child in body.named_children if child.type != "comment"]
-    return [one for number, one in enumerate(statements) if number or not _is_text(one)]
+    return [one for number, one in enumerate(statements) if number or not is_bare_string(one)]
 
 
-def _is_text(statement: Node) -> bool:
-    """Whether the statement is only a string, like a docstring."""
-    children = statement.named_children
-    return statement.type == "expression_statement" and len(children) == 1 and children[0].type == "string"
-
-
-def _is_stub(function: Node) -> bool:
-    written = _written(function)
-    if written is None or len(written) != 1:
-        return False
-    pattern = RAISES if written[0].type == "raise_statement" else THROWS
-    return written[0].type in {"raise_statement", "throw_statement"} and bool(
-        pattern.match(_text(written[0]))
+def _is_stub(function: Node, nodes: Nodes) -> bool:
+    statements = _statements(function) or ()
+    return (
+        len(statements) == 1
+        and statements[0].type in nodes.stubs
+        and NOT_IMPLEMENTED.match(node_text(statements[0])) is not None
     )
 
 
 def _is_empty(function: Node) -> bool:
     """Whether it contains nothing but `...` or `pass`."""
-    return all(_text(one) in {"...", "pass"} for one in _written(function) or ())
-
-
-def _statement_faults(statement: Node, *, protocol: bool = False) -> Iterator[str]:
-    inner = _inner(statement)
-    if inner.type in CLASSES:
-        body = inner.child_by_field_name("body")
-        for member in body.named_children if body is not None else ():
-            yield from _statement_faults(member, protocol=_is_protocol(inner))
-        return
-    functions = list(_functions_of(inner))
-    bodiless = protocol or _is_abstract(statement)
-    for name, function in functions:
-        if not (_is_stub(function) or (bodiless and _is_empty(function))):
-            yield f"line {function.start_point[0] + 1}: the body of {name or 'a function'} is no stub"
-    if functions or _declares(inner):
-        return
-    if inner.type in GUARDS:
-        yield from _guard_faults(inner)
-        return
-    quoted = _text(inner).split("\n")[0][:MAX_QUOTED]
-    yield f"line {inner.start_point[0] + 1}: no declaration: {quoted}"
-
-
-def _declares(node: Node) -> bool:
-    """Whether the statement, which has no function in it, declares something and runs nothing."""
-    if node.type in DECLARED | ASSIGNED | {"export_statement", "lexical_declaration", "variable_declaration"}:
-        return True
-    children = node.named_children
-    if node.type != "expression_statement" or len(children) != 1:
-        return False
-    return children[0].type in ASSIGNMENTS | {"string", "ellipsis"}
-
-
-def _guard_faults(guard: Node) -> Iterator[str]:
-    """The faults of an `if` or `try` around imports: those of the statements in its blocks."""
-    for child in guard.named_children:
-        if child.type == "block":
-            for statement in child.named_children:
-                yield from _statement_faults(statement)
-        elif child.type.endswith("_clause"):
-            yield from _guard_faults(child)
+    return all(node_text(one) in {"...", "pass"} for one in _statements(function) or ())

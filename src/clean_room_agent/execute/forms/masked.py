@@ -1,37 +1,46 @@
 """The form `masked`: something that ran is taken out, and a model that fills gaps writes it anew, knowing the goal.
 
-The goal is told in several ways, of which each reaches faults that the others miss, and more than drawing again does.
+The goal is told in several ways, of which each reaches faults that the others miss, and more than drawing again does. What can
+be taken out:
+
+    def mean(values):
+        total = sum(values)          a line; what is right of `=`; the argument
+        return total / len(values)   a line; what is returned; both lines together
+                                     and a gap before, between and behind them
 """
 
 import heapq
 import itertools
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
+from tree_sitter import Node
 
 from clean_room_agent.artifacts.goals import GoalTest
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
-from clean_room_agent.execute.forms.checks import is_same_code, static_fault
-from clean_room_agent.execute.forms.masks import Mask, masks_by_line
+from clean_room_agent.execute.edits.search_replace import indentation
+from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.place import (
     SAME,
-    Applied,
     Assignment,
     Parsed,
     Place,
     Refused,
     Row,
     Shown,
-    indent_of,
+    body_of,
+    docstring_of,
+    sampling_of,
     shown,
     wrapped,
 )
+from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.languages.registry import language_at
 from clean_room_agent.llm.filling import FillRequest
 from clean_room_agent.llm.token_estimator import count_pieces, estimate
-from clean_room_agent.llm.transport import Sampling
+from clean_room_agent.syntax import statement_spans, walk
 
 TOKENS_BEFORE, TOKENS_BEHIND = 500, 250
 """Of the lines around a mask that are shown, nearest first; behind it fewer, as some servers read less there."""
@@ -43,13 +52,37 @@ NATURAL = 6
 """So many places later comes what else there is to ask of a line that the model would have written as it is."""
 TEMPERATURE = 0.8
 MOST_TOKENS = 160
-
+MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
+MOST_STATEMENT_LINES = 8
+MOST_NEIGHBOURS = 4
+MOST_PARTS = 4
+"""Of one line."""
 
 COMMENTED = re.compile(
     r"(?:#|//)\s*(?:correct(?:ed)?|right|fix(?:ed)?|should be|now)\b(?: line)?\s*:\s*`?(\S.*?)`?",
     re.IGNORECASE,
 )
 """What a model makes of being told what is wrong, in a comment: a comment that says what is right."""
+
+
+class Mask(Struct, frozen=True, kw_only=True, order=True):
+    """What is taken out of a file: the bytes from `start` to `end`; a gap has none."""
+
+    kind: MaskKind
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+
+    @property
+    def name(self) -> str:
+        """Tells the masks of a file apart."""
+        return f"{self.kind} {self.first_line}-{self.last_line} {self.start}-{self.end}"
+
+    @property
+    def whole_lines(self) -> bool:
+        """Whether it is one or more lines with their indentation."""
+        return self.kind != "part"
 
 
 class Telling(NamedTuple):
@@ -130,17 +163,17 @@ def requests(
             yield request
 
 
-def apply(place: Place, text: str, mask: Mask, answer: str) -> Applied | Refused:
+def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
     """The file with the answer in place of the mask, or why it is no candidate. What stands there already is none."""
     parsed = Parsed(place.path, text)
     refused: Refused | None = None
-    for written, repairs in _readings(parsed, mask, answer):
+    for written in _readings(parsed, mask, answer):
         after = _replaced(parsed, mask, written)
         if after == text or is_same_code(place.path, text, after):
             return Refused(reason=SAME, same=True)
-        fault = static_fault(place, text, after)
+        fault = static_fault(place.path, place.name, text, after)
         if not fault:
-            return Applied(text=after, repairs=repairs)
+            return after
         refused = refused or Refused(reason=fault)
     return refused or Refused(reason="the answer is empty")
 
@@ -194,7 +227,11 @@ class _Builder:
         ]
         behind = self._nearest([row for row in body if row.number > mask.last_line], TOKENS_BEHIND)
         first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
-        lead = _given(parsed, mask) if mask.whole_lines else parsed.piece(first, mask.start).removesuffix(" ")
+        lead = (
+            _leading_blanks(parsed, mask)
+            if mask.whole_lines
+            else parsed.piece(first, mask.start).removesuffix(" ")
+        )
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
@@ -225,7 +262,7 @@ class _Builder:
                 after=after,
                 stop=self._stop(mask, behind),
                 max_tokens=self._most_tokens(mask),
-                sampling=_sampling(draw),
+                sampling=sampling_of(draw, temperature=TEMPERATURE),
                 wants_logprobs=True,
             ),
         )
@@ -263,7 +300,7 @@ class _Builder:
             source = PromptSource.TASK
             lines = [f"{self._mark}{line}" for line in wrapped(self._assignment.task)]
         elif telling.comment:
-            lines = [f"{self._mark}{_told(goal)}" for goal in self._goals]
+            lines = [f"{self._mark}{_goal_line(goal)}" for goal in self._goals]
         elif telling.example:
             lines = self._examples()
         indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)
@@ -277,7 +314,7 @@ class _Builder:
         if not telling.wrong or mask.kind == "gap":
             return SourcedText("")
         rows = self._parsed.lines[mask.first_line - 1 : mask.last_line]
-        indent = indent_of(rows[0])
+        indent = indentation(rows[0])
         return sourced(
             "".join(f"{indent}{self._mark}wrong: {row.strip()}\n" for row in rows), PromptSource.EVIDENCE
         )
@@ -295,7 +332,7 @@ class _Builder:
         return self._language.stated_test(call, wanted, _raised(goal.wanted))
 
 
-def _told(goal: GoalTest) -> str:
+def _goal_line(goal: GoalTest) -> str:
     call, wanted, got = _one_line(goal.call), _one_line(goal.wanted), _one_line(goal.got)
     should = f"should raise {_raised(goal.wanted)}" if _raised(goal.wanted) else f"should give {wanted}"
     if not got:
@@ -313,20 +350,14 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _sampling(draw: int) -> Sampling:
-    return (
-        Sampling() if draw == 0 else Sampling(temperature=TEMPERATURE, seed=100 + draw, top_k=40, top_p=0.95)
-    )
-
-
-def _given(parsed: Parsed, mask: Mask) -> str:
+def _leading_blanks(parsed: Parsed, mask: Mask) -> str:
     """What the model is given of a whole line: its indentation less the last blank, which tokenizers keep with the word
     behind it. Nothing of a new line, whose indentation is open.
     """
-    return "" if mask.kind == "gap" else indent_of(parsed.lines[mask.first_line - 1]).removesuffix(" ")
+    return "" if mask.kind == "gap" else indentation(parsed.lines[mask.first_line - 1]).removesuffix(" ")
 
 
-def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
     """The answer as it may be meant, the most literal first."""
     written = answer.replace("\r\n", "\n").rstrip()
     if mask.kind == "part":
@@ -334,42 +365,39 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[tuple[str, tu
         behind = parsed.piece(mask.end, parsed.end(mask.last_line)).strip()
         yield from _part_readings(written.strip(), lead, behind)
         return
+    if mask.kind == "gap":
+        yield from (written.lstrip("\n"),) if written.strip() else ()
+        return
     if not written.strip():
-        if mask.kind != "gap":
-            yield "", ("removed",)
+        yield ""
         return
     first, *rest = written.lstrip("\n").split("\n")
-    if mask.kind == "gap":
-        yield "\n".join((first, *rest)), ()
-        return
-    indent = indent_of(parsed.lines[mask.first_line - 1])
-    repairs: tuple[str, ...] = ()
+    indent = indentation(parsed.lines[mask.first_line - 1])
     if not rest and (comment := COMMENTED.fullmatch(first.strip())):
-        first, repairs = indent + comment[1], ("comment",)
+        first = indent + comment[1]
     elif not first[:1].isspace():
         first = indent + first
     elif not first.startswith(indent):
-        first = _given(parsed, mask) + first
-    yield "\n".join((first, *rest)), repairs
-    if indent_of(first) != indent:
-        yield "\n".join((indent + first.lstrip(), *rest)), (*repairs, "indentation")
+        first = _leading_blanks(parsed, mask) + first
+    yield "\n".join((first, *rest))
+    if indentation(first) != indent:
+        yield "\n".join((indent + first.lstrip(), *rest))
 
 
-def _part_readings(written: str, lead: str, behind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _part_readings(written: str, lead: str, behind: str) -> Iterator[str]:
     """What is written of a line between `lead` and `behind`, as it is, then without what stands there already: models go on
     to the end of a line (`n == 2:`), and begin it anew (`if n == 2`).
     """
     inner = written.removeprefix(lead).lstrip() if lead else written
-    repairs = () if inner == written else ("start of the line",)
     before, found, comment = inner.rpartition(behind) if behind else ("", "", inner)
     ended = found and comment.lstrip().startswith(("#", "//"))  # the comment would take in what stands behind
     if written and not ended:
-        yield written, ()
+        yield written
     ends = [len(inner) - size for size in range(len(behind), 0, -1) if inner.endswith(behind[:size])]
     for end in dict.fromkeys((*((len(before),) if ended else ()), *ends)):
-        yield inner[:end].rstrip(), (*repairs, "end of the line")
-    if repairs:
-        yield inner, repairs
+        yield inner[:end].rstrip()
+    if inner != written:
+        yield inner
 
 
 def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
@@ -379,3 +407,128 @@ def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
     elif mask.whole_lines and not written:
         return parsed.spliced(mask.start, min(parsed.starts[mask.last_line], len(parsed.raw)), "")
     return parsed.spliced(mask.start, mask.end, written)
+
+
+def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
+    """The masks of each executed line that says something, by rank of the lines: its parts with what it returns, assigns or
+    decides by first, then the whole line; the statement, if it has several lines; gaps beside it; it with neighbours.
+    """
+    lines = _executed(parsed, place)
+    seen: set[tuple[int, int]] = set()
+    parts = _parts(parsed, place)
+    found = []
+    for line in lines:
+        whole = Mask(
+            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
+        )
+        main, *more = [*parts.get(line, []), whole]
+        masks = dict.fromkeys((main, whole, *_statement(parsed, place, line), *more))
+        masks |= dict.fromkeys((*_gaps(parsed, place, line), *_neighbours(parsed, place, line)))
+        new = [mask for mask in masks if (mask.start, mask.end) not in seen]
+        seen.update((mask.start, mask.end) for mask in new)
+        if new:
+            found.append(new)
+    return found
+
+
+def _executed(parsed: Parsed, place: Place) -> list[int]:
+    """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
+    something was lost.)
+    """
+    first, last = _body_rows(parsed, place)
+    return [
+        line
+        for line in dict.fromkeys(place.lines)
+        if first <= line <= last and _says_something(parsed.lines[line - 1])
+    ]
+
+
+def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:
+    """First and last line of the body without its docstring; (1, 0) if there is none."""
+    node = parsed.node(place)
+    body = None if node is None else body_of(node, parsed.nodes)
+    if node is None or body is None:
+        return 1, 0
+    document = docstring_of(node, parsed.nodes)
+    begin = body.start_point.row + (1 if parsed.nodes.indented else 2)
+    return (begin if document is None else document.end_point.row + 2), body.end_point.row + (
+        1 if parsed.nodes.indented else 0
+    )
+
+
+def _says_something(line: str) -> bool:
+    bare = line.strip().rstrip(":{").strip("(){}[]; ,")
+    return (
+        bool(bare)
+        and bare not in {"else", "try", "finally", "do", '"""', "'''"}
+        and not line.strip().startswith(("#", "//", "*", "/*", "@"))
+    )
+
+
+def _statement(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+    """The statement at a line, if it has several lines."""
+    first, last = statement_spans(parsed.raw, place.path).get(line, (line, line))
+    if place.first_line <= first < last <= place.last_line and last - first < MOST_STATEMENT_LINES:
+        yield _rows(parsed, "statement", first, last)
+
+
+def _neighbours(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+    begin, end = _body_rows(parsed, place)
+    for size in range(2, MOST_NEIGHBOURS + 1):
+        for first in (line, line - 1):
+            last = first + size - 1
+            if begin <= first and last <= end and all(map(str.strip, parsed.lines[first - 1 : last])):
+                yield _rows(parsed, "neighbours", first, last)
+
+
+def _gaps(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+    """Before the line, and behind it: where one may be missing."""
+    begin, end = _body_rows(parsed, place)
+    for at in (line, line + 1):
+        if begin <= at <= end + 1 and at <= len(parsed.lines):
+            yield Mask(
+                kind="gap", start=parsed.start(at), end=parsed.start(at), first_line=at, last_line=at - 1
+            )
+
+
+def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
+    return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
+
+
+def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
+    """Conditions, what is returned or assigned, and arguments, each on one line: the outermost first, by line."""
+    root = parsed.node(place)
+    by_line: dict[int, dict[tuple[int, int], Mask]] = {}
+    for node in [] if root is None else walk(root):
+        for inner in _fallible_parts(node, parsed.nodes):
+            row, place_of_node = inner.start_point.row + 1, (inner.start_byte, inner.end_byte)
+            masks = by_line.setdefault(row, {})
+            if (
+                row == inner.end_point.row + 1
+                and inner.end_byte > inner.start_byte
+                and len(masks) < MOST_PARTS
+            ):
+                masks.setdefault(
+                    place_of_node,
+                    Mask(
+                        kind="part", start=inner.start_byte, end=inner.end_byte, first_line=row, last_line=row
+                    ),
+                )
+    return {line: list(masks.values()) for line, masks in by_line.items()}
+
+
+def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[Node]:
+    fields = [node.child_by_field_name(name) for name in nodes.parts.get(node.type, ())]
+    if node.type in nodes.first_parts:
+        fields += node.named_children[:1]
+    elif node.type in nodes.arguments:
+        fields += node.named_children
+    elif node.type == "conditional_expression":
+        fields += node.named_children[1:2]
+    for inner in fields:
+        if inner is None:
+            continue
+        if inner.type == "parenthesized_expression" and inner.named_children:
+            yield inner.named_children[0]
+        else:
+            yield inner

@@ -3,7 +3,6 @@
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator
 
 from msgspec import Struct
 from tree_sitter import Node, Tree
@@ -17,8 +16,10 @@ from clean_room_agent.artifacts.prompt_sources import (
     without_line_end,
 )
 from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.search_replace import indentation, line_of
 from clean_room_agent.languages.nodes import Nodes
-from clean_room_agent.syntax import nodes_of, tree_of
+from clean_room_agent.llm.transport import Sampling
+from clean_room_agent.syntax import node_text, nodes_of, tree_of, walk
 
 SAME = "the answer is what stands there"
 """Why an answer that changes nothing is no candidate."""
@@ -53,20 +54,19 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """What was seen when they ran."""
 
 
-class Applied(Struct, frozen=True, kw_only=True):
-    """A file with the answer in it."""
-
-    text: str
-    repairs: tuple[str, ...] = ()
-    """What of the answer was repaired by rule, in words that can be counted."""
-
-
 class Refused(Struct, frozen=True, kw_only=True):
     """Why an answer is no candidate."""
 
     reason: str
     same: bool = False
     """The answer is what stands there."""
+
+
+def sampling_of(draw: int, *, temperature: float) -> Sampling:
+    """The likeliest answer first, then drawn ones."""
+    if draw == 0:
+        return Sampling()
+    return Sampling(temperature=temperature, seed=100 + draw, top_k=40, top_p=0.95)
 
 
 def place_of(function: TracedFunction, text: str) -> Place | None:
@@ -78,7 +78,7 @@ def place_of(function: TracedFunction, text: str) -> Place | None:
         one
         for one in definitions(function.path, text)
         if one.symbol == function.name
-        and line_at(text, one.start) <= function.first_line <= line_at(text, one.end)
+        and line_of(text, one.start) <= function.first_line <= line_of(text, one.end)
     ]
     if len(found) != 1:
         return None
@@ -86,15 +86,10 @@ def place_of(function: TracedFunction, text: str) -> Place | None:
     return Place(
         path=function.path,
         name=function.name,
-        first_line=line_at(text, found[0].start),
-        last_line=line_at(text, found[0].end),
+        first_line=line_of(text, found[0].start),
+        last_line=line_of(text, found[0].end),
         lines=tuple(number for number, _ in ranked),
     )
-
-
-def line_at(text: str, offset: int) -> int:
-    """The 1-based line of a character."""
-    return text.count("\n", 0, offset) + 1
 
 
 class Parsed:
@@ -138,7 +133,7 @@ class Parsed:
                 node
                 for node in ([] if self.tree is None else walk(self.tree.root_node))
                 if node.type in self.nodes.definitions
-                and first_row(node) >= place.first_line - 1
+                and node.start_point.row >= place.first_line - 1
                 and node.end_point.row <= place.last_line - 1
                 and node_name(node) == leaf
             ),
@@ -151,29 +146,10 @@ class Parsed:
             (
                 one
                 for one in definitions(self.path, self.text)
-                if one.symbol == place.name and line_at(self.text, one.start) == place.first_line
+                if one.symbol == place.name and line_of(self.text, one.start) == place.first_line
             ),
             None,
         )
-
-
-def walk(root: Node) -> Iterator[Node]:
-    """The node and all below it, in the order of the text."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
-
-
-def first_row(node: Node) -> int:
-    """The 0-based row in which it begins."""
-    return node.start_point.row
-
-
-def node_text(node: Node) -> str:
-    """As it is written."""
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def node_name(node: Node) -> str:
@@ -260,7 +236,7 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
         return None
     document = docstring_of(node, parsed.nodes)
     after = [one for one in body.named_children if document is None or one.start_byte >= document.end_byte]
-    if not after or first_row(after[0]) == first_row(node):
+    if not after or after[0].start_point.row == node.start_point.row:
         return None
     rows = [
         Row(number=number, text=parsed.lines[number - 1])
@@ -269,9 +245,9 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
     hidden: tuple[int, int] = (0, 0)
     summary = ""
     if document is not None:
-        hidden = (first_row(document) + 1, document.end_point.row + 1)
+        hidden = (document.start_point.row + 1, document.end_point.row + 1)
         summary = _summary(node_text(document))
-    begins = first_row(after[0]) + 1
+    begins = after[0].start_point.row + 1
     visible = [row for row in rows if not hidden[0] <= row.number <= hidden[1]]
     return Shown(
         path=place.path,
@@ -280,7 +256,7 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
         around=_around(parsed, place, node),
         top=tuple(row for row in visible if row.number < begins),
         body=tuple(row for row in visible if row.number >= begins),
-        indent=indent_of(parsed.lines[begins - 1]),
+        indent=indentation(parsed.lines[begins - 1]),
         summary=summary,
         summary_line=hidden[0],
     )
@@ -291,7 +267,7 @@ def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
     used = {node_text(one) for one in walk(node) if one.type in {"identifier", "type_identifier"}}
     rows = []
     for child in [] if parsed.tree is None else parsed.tree.root_node.named_children:
-        if place.first_line <= first_row(child) + 1 <= place.last_line:
+        if place.first_line <= child.start_point.row + 1 <= place.last_line:
             continue
         naming = parsed.nodes.definitions | parsed.nodes.assignments
         inner = next((one for one in walk(child) if one.type in naming), None)
@@ -303,7 +279,7 @@ def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
             continue
         text = " ".join(_head(parsed, child, inner).split()).replace("( ", "(").replace(", )", ")")
         if len(text) <= AROUND_CHARS:
-            rows.append(Row(number=first_row(inner) + 1, text=text))
+            rows.append(Row(number=inner.start_point.row + 1, text=text))
     return tuple(rows[:MOST_AROUND])
 
 
@@ -314,20 +290,6 @@ def _head(parsed: Parsed, child: Node, inner: Node) -> str:
         return node_text(child)
     head = parsed.piece(inner.start_byte, body.start_byte).rstrip()
     return f"{head} ..." if parsed.nodes.indented else f"{head} {{ }}"
-
-
-def indent_of(line: str) -> str:
-    """The white space that a line begins with."""
-    return line[: len(line) - len(line.lstrip())]
-
-
-def reindented(lines: list[str], indent: str) -> list[str]:
-    """The lines with the first one's indentation replaced."""
-    own = indent_of(lines[0]) if lines else ""
-    return [
-        indent + (line.removeprefix(own) if line.startswith(own) else line.lstrip()) if line.strip() else ""
-        for line in lines
-    ]
 
 
 def wrapped(text: str, *, width: int = 100, most: int = 6) -> list[str]:
@@ -355,7 +317,7 @@ def _heads(parsed: Parsed, place: Place) -> tuple[Row, ...]:
         holder = found.get(".".join(parts[:number]))
         if holder is None:
             continue
-        line = line_at(parsed.text, holder.start)
+        line = line_of(parsed.text, holder.start)
         while line < place.first_line and parsed.lines[line - 1].lstrip().startswith("@"):
             line += 1
         heads.append(Row(number=line, text=parsed.lines[line - 1]))

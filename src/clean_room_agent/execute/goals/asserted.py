@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.execute.forms.place import node_text
 from clean_room_agent.execute.goals.expressions import ScriptExpressions, python_module, script_tree
+from clean_room_agent.syntax import node_text
 
 MOST_CHARS = 300
 """Of a call; a longer one says less than the test's failure."""

@@ -12,8 +12,7 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
-from clean_room_agent.execute.forms.place import node_text
-from clean_room_agent.syntax import ParseGivenUp, parse
+from clean_room_agent.syntax import ParseGivenUp, node_text, parse
 
 MAX_CHARS = 600
 """Of an expression in prose."""

@@ -10,20 +10,18 @@ from msgspec.structs import replace
 
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import unescaped
-from clean_room_agent.execute.forms import function, lines, masked
-from clean_room_agent.execute.forms.function import FormRequest
-from clean_room_agent.execute.forms.masked import MaskedRequest
-from clean_room_agent.execute.forms.masks import Mask
+from clean_room_agent.execute.edits.search_replace import line_of
+from clean_room_agent.execute.forms import masked, worded
+from clean_room_agent.execute.forms.masked import Mask, MaskedRequest
 from clean_room_agent.execute.forms.place import (
     SAME,
-    Applied,
     Assignment,
     Parsed,
     Place,
     Refused,
-    line_at,
     shown,
 )
+from clean_room_agent.execute.forms.worded import FormRequest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
@@ -132,15 +130,15 @@ class Questions:
     ) -> Iterator[list[PlaceQuestion]]:
         targets = self._targets if base is None else self._targets_in(base)
         sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
-        worded = sweeps[:WORDED_PLACES]
+        likeliest = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
         yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
         yield from self._gaps(filled)
-        yield [question for sweep in worded for question in sweep.worded(1)]
+        yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
-        for _ in range(function.MOST_DRAWS):
+        for _ in range(worded.MOST_DRAWS):
             yield from self._gaps(filled)
-            yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in worded)
+            yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in likeliest)
 
     def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
         """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
@@ -206,10 +204,10 @@ class _Sweep:
         """By question: what the likeliest answer was asked for."""
         self._natural: set[Mask] = set()
         place, text = target.place, target.text
-        self._form = lines if place.last_line - place.first_line >= LONG else function
+        prompt = worded.LINES if place.last_line - place.first_line >= LONG else worded.FUNCTION
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
-        self._worded: Iterator[FormRequest] = self._form.requests(
-            place, text, assignment, failed=_shown_failure(failed) if failed else ""
+        self._worded: Iterator[FormRequest] = worded.requests(
+            prompt, place, text, assignment, failed=_shown_failure(failed) if failed else ""
         )
 
     @property
@@ -280,10 +278,12 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             plain = unescaped(answer.text, target.text)
             read, reread = map(request.prompt.answer.read, (answer.text, plain))
-            made = self._form.apply(target.place, target.text, read)
+            if isinstance(read, BadAnswer):
+                return NoCandidate(read.fault)
+            made = worded.apply(target.place, target.text, read)
             if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, BadAnswer):
-                again = self._form.apply(target.place, target.text, reread)
-                made = again if isinstance(again, Applied) else made
+                again = worded.apply(target.place, target.text, reread)
+                made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)
 
         return self._question(item, send, write)
@@ -300,8 +300,8 @@ class _Sweep:
         )
 
 
-def _text_or_reason(made: Applied | Refused) -> str | NoCandidate:
-    return made.text if isinstance(made, Applied) else NoCandidate(made.reason)
+def _text_or_reason(made: str | Refused) -> str | NoCandidate:
+    return NoCandidate(made.reason) if isinstance(made, Refused) else made
 
 
 def _moved(target: Target, text: str) -> Place | None:
@@ -310,7 +310,7 @@ def _moved(target: Target, text: str) -> Place | None:
     found = [one for one in definitions(place.path, text) if one.symbol == place.name]
     if len(found) != 1:
         return None
-    first, last = line_at(text, found[0].start), line_at(text, found[0].end)
+    first, last = line_of(text, found[0].start), line_of(text, found[0].end)
     more = first - place.first_line
     same = last - first == place.last_line - place.first_line
     lines = tuple(line + more for line in place.lines) if same else tuple(range(last, first, -1))

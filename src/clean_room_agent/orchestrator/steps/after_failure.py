@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.names import ID_LENGTH, implement_pass, part_pla
 from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome
 from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.failure_signals import failure_signals
+from clean_room_agent.execute.attempt_result import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress

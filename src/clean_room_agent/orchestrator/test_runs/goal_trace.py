@@ -14,7 +14,7 @@ from msgspec import Struct, field, structs
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
-from clean_room_agent.execute.edits.definitions import definition_spans
+from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.json_values import from_json
 from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
@@ -273,7 +273,7 @@ class Definitions:
         except OSError:
             return
         text = data.decode("utf-8", "replace")
-        for span in definition_spans(path, text):
+        for span in definitions(path, text):
             first = text.count("\n", 0, span.start) + 1
             yield span.symbol, first, first + text.count("\n", span.start, span.end)
 

@@ -5,9 +5,15 @@ from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.artifacts.prompt_sources import PromptSource
-from clean_room_agent.execute.form_prompts import FUNCTION, code_blocks, read_blocks
-from clean_room_agent.execute.forms import function, lines
-from clean_room_agent.execute.forms.place import Applied, Assignment, Place, Refused
+from clean_room_agent.execute.forms.place import Assignment, Place, Refused
+from clean_room_agent.execute.forms.worded import (
+    FUNCTION,
+    LINES,
+    apply,
+    code_blocks,
+    read_blocks,
+    requests,
+)
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.token_estimator import estimate
 
@@ -37,7 +43,7 @@ class Stats:
         return os.name
 '''
 PLACE = Place(path="a.py", name="Stats.mean", first_line=11, last_line=20, lines=(20, 19))
-RIGHT = Applied(text=TEXT.replace("(len(values) + 1)", "len(values)"))
+RIGHT = TEXT.replace("(len(values) + 1)", "len(values)")
 GOAL = GoalTest(name="t", source=GoalSource.DOCUMENTED, call="Stats.mean([1, 3])", wanted="2.0", got="1.33")
 ASSIGNMENT = Assignment(task="The mean is too small.", goals=(GOAL,), observed="total = 4")
 METHOD = '''\
@@ -99,23 +105,15 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_small_models_do_to_a_definition_is_repaired(name: str) -> None:
-    done = function.apply(PLACE, TEXT, ANSWERS[name])
-    assert isinstance(done, Applied), done
-    assert done.text == RIGHT.text
-    usual = {"as it was asked for", "prose around it", "a fence that is not closed", "with another docstring"}
-    assert bool(done.repairs) == (name not in usual)
-
-
-def test_repairs_are_named_so_that_they_can_be_counted() -> None:
-    done = function.apply(PLACE, TEXT, fenced(undented(METHOD).partition("@helper\n")[2]))
-    assert isinstance(done, Applied)
-    assert done.repairs == ("indentation", "decorators")
+    done = apply(PLACE, TEXT, ANSWERS[name])
+    assert isinstance(done, str), done
+    assert done == RIGHT
 
 
 REFUSED = {
-    "nothing": ("", "not one block of code"),
-    "prose": ("I cannot see a bug in this code.", "neither the definition nor its body"),
-    "another name": (fenced(METHOD.replace("mean", "average")), "does not define mean, but average"),
+    "nothing": ("", "does not define Stats.mean"),
+    "prose": ("I cannot see a bug in this code.", "does not define Stats.mean"),
+    "another name": (fenced(METHOD.replace("mean", "average")), "does not define Stats.mean"),
     "two versions": (
         fenced(METHOD) + fenced(METHOD.replace("len(values)", "max(len(values), 1)")),
         "2 times, each differently",
@@ -132,7 +130,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_one_reading_is_refused_with_the_reason(name: str) -> None:
     answer, reason = REFUSED[name]
-    refused = function.apply(PLACE, TEXT, answer)
+    refused = apply(PLACE, TEXT, answer)
     assert isinstance(refused, Refused)
     assert reason in refused.reason
     assert not refused.same
@@ -140,7 +138,7 @@ def test_what_has_no_one_reading_is_refused_with_the_reason(name: str) -> None:
 
 def test_the_same_code_is_no_candidate() -> None:
     answer = fenced(METHOD.replace("len(values)", "(len(values) + 1)"))
-    refused = function.apply(PLACE, TEXT, answer)
+    refused = apply(PLACE, TEXT, answer)
     assert isinstance(refused, Refused)
     assert refused.same
 
@@ -148,26 +146,25 @@ def test_the_same_code_is_no_candidate() -> None:
 def test_an_import_or_a_helper_that_the_answer_needs_comes_along() -> None:
     code = "import math\n\n\ndef half(value):\n    return value / 2\n\n\n"
     answer = fenced(code + undented(METHOD).replace("total / len", "math.floor(half(total)) / len"))
-    done = function.apply(PLACE, TEXT, answer)
-    assert isinstance(done, Applied)
-    assert done.text.startswith("import os\nimport math\n\n\ndef helper")
-    assert "\n\n\ndef half(value):\n    return value / 2\n\n\nclass Stats:" in done.text
-    assert done.repairs[-2:] == ("imports", "helpers")
+    done = apply(PLACE, TEXT, answer)
+    assert isinstance(done, str)
+    assert done.startswith("import os\nimport math\n\n\ndef helper")
+    assert "\n\n\ndef half(value):\n    return value / 2\n\n\nclass Stats:" in done
 
 
 def test_the_lines_of_a_string_keep_their_blanks() -> None:
     text = "class A:\n    def f(self):\n        x = 1\n        return x\n"
     place = Place(path="a.py", name="A.f", first_line=2, last_line=4, lines=(3,))
     answer = fenced('def f(self):\n    x = """a\n  b\n"""\n    return x\n')
-    done = function.apply(place, text, answer)
-    assert isinstance(done, Applied)
-    assert done.text == 'class A:\n    def f(self):\n        x = """a\n  b\n"""\n        return x\n'
+    done = apply(place, text, answer)
+    assert isinstance(done, str)
+    assert done == 'class A:\n    def f(self):\n        x = """a\n  b\n"""\n        return x\n'
 
 
 def test_other_definitions_stay_as_they_are() -> None:
-    done = function.apply(PLACE, TEXT, ANSWERS["in its class with the other methods"])
-    assert isinstance(done, Applied)
-    assert "return os.name" in done.text
+    done = apply(PLACE, TEXT, ANSWERS["in its class with the other methods"])
+    assert isinstance(done, str)
+    assert "return os.name" in done
 
 
 @pytest.mark.parametrize(
@@ -181,10 +178,10 @@ def test_other_definitions_stay_as_they_are() -> None:
     ],
 )
 def test_a_method_of_ecmascript_is_read_as_tolerantly(answer: str) -> None:
-    done = function.apply(IN_CLASS, SCRIPT, answer)
-    assert isinstance(done, Applied), done
+    done = apply(IN_CLASS, SCRIPT, answer)
+    assert isinstance(done, str), done
     inside = "sum(values) / (values.length + 1);"
-    assert done.text in {
+    assert done in {
         SCRIPT.replace(inside, "sum(values) / values.length;"),
         SCRIPT.replace(
             f"return {inside}",
@@ -194,10 +191,10 @@ def test_a_method_of_ecmascript_is_read_as_tolerantly(answer: str) -> None:
 
 
 def test_an_export_that_was_dropped_is_put_back() -> None:
-    done = function.apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return values[0];\n}\n```")
-    assert isinstance(done, Applied)
-    assert done == Applied(text=SCRIPT.replace("values[1]", "values[0]"), repairs=("export",))
-    refused = function.apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return vals[0];\n}\n```")
+    done = apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return values[0];\n}\n```")
+    assert isinstance(done, str)
+    assert done == SCRIPT.replace("values[1]", "values[0]")
+    refused = apply(AT_TOP, SCRIPT, "```js\nfunction top(values) {\n  return vals[0];\n}\n```")
     assert isinstance(refused, Refused)
     assert refused.reason.startswith("nothing defines vals (line 10)")
 
@@ -205,18 +202,18 @@ def test_an_export_that_was_dropped_is_put_back() -> None:
 def test_the_body_of_an_arrow_function_is_a_body() -> None:
     text = "export const add = (a: number, b: number): number => {\n  const total = a - b;\n  return total;\n};\n"
     place = Place(path="a.ts", name="add", first_line=1, last_line=4, lines=(2, 3))
-    done = function.apply(place, text, "```ts\nconst total = a + b;\nreturn total;\n```")
-    assert done == Applied(text=text.replace("a - b", "a + b"), repairs=("a body without its head",))
+    done = apply(place, text, "```ts\nconst total = a + b;\nreturn total;\n```")
+    assert done == text.replace("a - b", "a + b")
 
 
 def test_windows_line_ends_stay() -> None:
-    done = function.apply(PLACE, TEXT.replace("\n", "\r\n"), ANSWERS["at the top level"])
-    assert isinstance(done, Applied)
-    assert done.text == RIGHT.text.replace("\n", "\r\n")
+    done = apply(PLACE, TEXT.replace("\n", "\r\n"), ANSWERS["at the top level"])
+    assert isinstance(done, str)
+    assert done == RIGHT.replace("\n", "\r\n")
 
 
 def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
-    request = next(function.requests(PLACE, TEXT, ASSIGNMENT))
+    request = next(requests(FUNCTION, PLACE, TEXT, ASSIGNMENT))
     told = FUNCTION.render(request.inputs)
     assert "`Stats.mean([1, 3])` gives 1.33, but it should give 2.0" in told
     assert "total = 4" in told
@@ -233,30 +230,30 @@ def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
 
 def test_a_long_prompt_leaves_out_what_matters_least_and_a_long_definition_is_not_asked_for() -> None:
     wide = Assignment(task="x", observed="value = 1\n" * 900)
-    request = next(function.requests(PLACE, TEXT, wide))
+    request = next(requests(FUNCTION, PLACE, TEXT, wide))
     assert request.inputs.observed == ""
     assert request.inputs.related == ""
     assert estimate(FUNCTION.render(request.inputs)) <= 1500
     long = TEXT.replace("        total =", "        values = sorted(values)\n" * 400 + "        total =")
     place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420,))
-    assert list(function.requests(place, long, ASSIGNMENT)) == []
+    assert list(requests(FUNCTION, place, long, ASSIGNMENT)) == []
 
 
 def test_the_first_draw_is_the_likeliest_answer() -> None:
-    draws = list(function.requests(PLACE, TEXT, ASSIGNMENT, draws=3))
+    draws = list(requests(FUNCTION, PLACE, TEXT, ASSIGNMENT, draws=3))
     assert [draw.sampling.temperature > 0 for draw in draws] == [False, True, True]
     assert len({draw.sampling.seed for draw in draws}) == 3
 
 
 def test_a_question_is_asked_and_read_like_any_other() -> None:
-    request = next(function.requests(PLACE, TEXT, ASSIGNMENT))
+    request = next(requests(FUNCTION, PLACE, TEXT, ASSIGNMENT))
     reply = model_client(ScriptedTransport([ANSWERS["prose around it"]]), MemorySink()).ask(
         request.prompt, request.inputs, pass_id="t:p", sampling=request.sampling, repair=False
     )
     assert isinstance(reply.value, str)
-    done = function.apply(PLACE, TEXT, reply.value)
-    assert isinstance(done, Applied)
-    assert done.text == RIGHT.text
+    done = apply(PLACE, TEXT, reply.value)
+    assert isinstance(done, str)
+    assert done == RIGHT
 
 
 LINES_ANSWER = "BEFORE:\n```python\nreturn total / (len(values) + 1)\n```\nAFTER:\n```python\nreturn total / len(values)\n```"
@@ -280,30 +277,30 @@ def blocks(answer: str) -> tuple[str, str]:
     ],
 )
 def test_wrong_lines_are_replaced_whatever_their_indentation(answer: str) -> None:
-    done = lines.apply(PLACE, TEXT, blocks(answer))
-    assert isinstance(done, Applied), done
-    assert done.text == RIGHT.text
+    done = apply(PLACE, TEXT, blocks(answer))
+    assert isinstance(done, str), done
+    assert done == RIGHT
 
 
 def test_lines_that_are_not_there_once_are_refused() -> None:
-    assert lines.apply(PLACE, TEXT, ("return 1", "return 2")) == Refused(
+    assert apply(PLACE, TEXT, ("return 1", "return 2")) == Refused(
         reason="the lines that should be replaced are not in Stats.mean"
     )
     text = TEXT.replace("        return total", "        total = helper(sum(values))\n        return total")
     twice = Place(path="a.py", name="Stats.mean", first_line=11, last_line=21, lines=(20,))
-    assert lines.apply(twice, text, ("total = helper(sum(values))", "total = 0")) == Refused(
+    assert apply(twice, text, ("total = helper(sum(values))", "total = 0")) == Refused(
         reason="the lines that should be replaced are 2 times in Stats.mean"
     )
-    assert lines.apply(PLACE, TEXT, ("Return the mean.", "x")) == Refused(
+    assert apply(PLACE, TEXT, ("Return the mean.", "x")) == Refused(
         reason="the lines that should be replaced are not in Stats.mean"
     )
 
 
 def test_lines_with_a_block_keep_its_steps() -> None:
     after = "if not values:\n    return 0\nreturn total / len(values)"
-    done = lines.apply(PLACE, TEXT, ("return total / (len(values) + 1)", after))
-    assert isinstance(done, Applied)
-    assert "        if not values:\n            return 0\n        return total / len(values)\n" in done.text
+    done = apply(PLACE, TEXT, ("return total / (len(values) + 1)", after))
+    assert isinstance(done, str)
+    assert "        if not values:\n            return 0\n        return total / len(values)\n" in done
 
 
 def test_an_answer_without_blocks_is_unreadable() -> None:
@@ -313,27 +310,27 @@ def test_an_answer_without_blocks_is_unreadable() -> None:
 
 def test_a_file_in_tabs_stays_in_tabs() -> None:
     text = TEXT.replace("    ", "\t")
-    right = RIGHT.text.replace("    ", "\t")
+    right = RIGHT.replace("    ", "\t")
     for answer in (
         ANSWERS["at the top level"],
         ANSWERS["a body without its head"],
         fenced(METHOD.replace("    ", "\t")),
     ):
-        done = function.apply(PLACE, text, answer)
-        assert isinstance(done, Applied), done
-        assert done.text == right
+        done = apply(PLACE, text, answer)
+        assert isinstance(done, str), done
+        assert done == right
 
 
 def test_an_answer_with_windows_line_ends_is_read() -> None:
-    done = function.apply(PLACE, TEXT, ANSWERS["as it was asked for"].replace("\n", "\r\n"))
+    done = apply(PLACE, TEXT, ANSWERS["as it was asked for"].replace("\n", "\r\n"))
     assert done == RIGHT
 
 
 def test_of_two_versions_the_one_that_stands_there_is_not_meant() -> None:
     old = METHOD.replace("len(values)", "(len(values) + 1)")
-    done = function.apply(PLACE, TEXT, f"This is wrong:\n{fenced(old)}\nThis is right:\n{fenced(METHOD)}")
-    assert isinstance(done, Applied)
-    assert done.text == RIGHT.text
+    done = apply(PLACE, TEXT, f"This is wrong:\n{fenced(old)}\nThis is right:\n{fenced(METHOD)}")
+    assert isinstance(done, str)
+    assert done == RIGHT
 
 
 def test_a_property_and_its_setter_are_told_apart_by_their_decorators() -> None:
@@ -342,27 +339,26 @@ def test_a_property_and_its_setter_are_told_apart_by_their_decorators() -> None:
         "    @x.setter\n    def x(self, value):\n        self._x = value\n"
     )
     place = Place(path="a.py", name="A.x", first_line=6, last_line=8, lines=(8,))
-    done = function.apply(place, text, fenced(text.replace("= value", "= int(value)")))
-    assert isinstance(done, Applied)
-    assert done.text == text.replace("= value", "= int(value)")
+    done = apply(place, text, fenced(text.replace("= value", "= int(value)")))
+    assert isinstance(done, str)
+    assert done == text.replace("= value", "= int(value)")
 
 
 def test_a_body_with_a_function_in_it_is_a_body() -> None:
     body = "def half(value):\n    return value / 2\n\ntotal = half(sum(values))\nreturn total / len(values)\n"
-    done = function.apply(PLACE, TEXT, fenced(body))
-    assert isinstance(done, Applied)
+    done = apply(PLACE, TEXT, fenced(body))
+    assert isinstance(done, str)
     assert (
         "        def half(value):\n            return value / 2\n\n        total = half(sum(values))\n"
-        in done.text
+        in done
     )
-    assert done.repairs[0] == "a body without its head"
 
 
 def test_of_a_definition_too_long_for_the_prompt_the_likeliest_lines_are_asked_for() -> None:
     rows = "".join(f"        values = list(reversed(values))  # {number}\n" for number in range(400))
     long = TEXT.replace("        total =", f"{rows}        total =")
     place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420, 19))
-    request = next(lines.requests(place, long, ASSIGNMENT))
+    request = next(requests(LINES, place, long, ASSIGNMENT))
     told = request.prompt.render(request.inputs)
     assert estimate(told) <= 1500
     assert "    def mean(values, scale=1):\n        values = list" in told
@@ -370,6 +366,6 @@ def test_of_a_definition_too_long_for_the_prompt_the_likeliest_lines_are_asked_f
         "  # 399\n        total = helper(sum(values))\n        return total / (len(values) + 1)\n```" in told
     )
     assert "  # 1\n" not in told
-    done = lines.apply(place, long, ("return total / (len(values) + 1)", "return total / len(values)"))
-    assert isinstance(done, Applied)
-    assert done.text == long.replace("(len(values) + 1)", "len(values)")
+    done = apply(place, long, ("return total / (len(values) + 1)", "return total / len(values)"))
+    assert isinstance(done, str)
+    assert done == long.replace("(len(values) + 1)", "len(values)")
