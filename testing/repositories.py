@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clean_room_agent import proc, trust
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.proc import inherited_environment
 from testing.patience import PATIENCE
 
 AUTHOR = ("Ada Example", "ada@example.org")

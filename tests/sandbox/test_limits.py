@@ -27,7 +27,7 @@ def limited(script: str, place: Path, limits: Limits) -> proc.Completed:
         timeout=PATIENCE,
         check=False,
         contain=False,
-        rlimits=proc.Rlimits(limits.file_size, limits.processes),
+        rlimits=(limits.file_size, limits.processes),
         watch=LimitWatch(limits),
     )
 

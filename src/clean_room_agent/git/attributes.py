@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.git.command import fields, joined
+from clean_room_agent.proc import inherited_environment
 
 ATTRIBUTE = "working-tree-encoding"
 UTF8 = re.compile(r"utf-?8", re.IGNORECASE)

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from clean_room_agent.child_processes import absolute_program, outside_environment
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.command import FIXED, SAFE
+from clean_room_agent.proc import absolute_program, outside_environment
 
 
 @contextmanager

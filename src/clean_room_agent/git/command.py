@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import CommandError, GitError
+from clean_room_agent.proc import inherited_environment
 
 HEX = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 OUTPUT_BOUND = 1 << 30

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import outside_environment
 from clean_room_agent.errors import CommandError
+from clean_room_agent.proc import outside_environment
 from clean_room_agent.sandbox.limits import NO_LIMITS, Limits, LimitWatch
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
@@ -128,9 +128,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 input=input,
                 check=False,
                 bound=bound,
-                rlimits=proc.Rlimits(self.limits.file_size, self.limits.processes)
-                if self.limits != NO_LIMITS
-                else None,
+                rlimits=(self.limits.file_size, self.limits.processes),
                 watch=LimitWatch(self.limits),
                 keep=files,
                 contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that

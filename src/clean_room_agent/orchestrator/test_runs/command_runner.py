@@ -8,7 +8,6 @@ from msgspec import Struct, field
 
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.child_processes import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
@@ -202,8 +201,8 @@ class CommandRunner(Struct, kw_only=True):
             self.tree.before_command()
 
     def _said(self, done: proc.Completed) -> str:
-        output = marked(done.stdout, done.stdout_cut) + marked(done.stderr, done.stderr_cut)
-        return normalise(output.decode("utf-8", "replace"), (self.root, self.tree.repo_top))
+        output = b"".join(done.marked_streams()).decode("utf-8", "replace")
+        return normalise(output, (self.root, self.tree.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
         """The run, used in place of another one of the same tree; the observer is notified that it counts as `what`."""

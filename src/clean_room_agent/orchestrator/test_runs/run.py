@@ -13,7 +13,6 @@ from msgspec import structs
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.test_results import RED, Failure, Reading, TestReport, merge, together
-from clean_room_agent.child_processes import marked
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.languages.printed_values import strip_escapes
@@ -187,8 +186,7 @@ def run_tests(
     else:
         done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
     report.parent.chmod(OWN)  # the command may have shut us out
-    streams = [marked(done.stdout, done.stdout_cut), marked(done.stderr, done.stderr_cut)]
-    output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
+    output = "\n".join(stream.decode("utf-8", "replace") for stream in done.marked_streams() if stream)
     ended = EndedCommand(
         command=command, returncode=done.returncode, text=strip_escapes(output), report=report, cwd=cwd
     )
