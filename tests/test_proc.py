@@ -260,7 +260,7 @@ def test_runs_in_threads_leave_no_zombie_and_steal_no_child(tmp_path: Path) -> N
 def test_a_stream_comes_in_pieces(tmp_path: Path) -> None:
     pieces = list(proc.stream(("printf", r"a\0\0bc\0d"), cwd=tmp_path, separator=b"\0"))
     assert pieces == [b"a", b"", b"bc", b"d"]
-    split = "printf a-; sleep 0.2; printf -b-; sleep 0.2; printf -; printf c"
+    split = "printf a-; sleep 0.2; printf %s -b-; sleep 0.2; printf -; printf c"
     assert list(proc.stream(("sh", "-c", split), cwd=tmp_path, separator=b"--")) == [b"a", b"b", b"c"]
     assert sum(1 for _ in proc.stream(("seq", "200000"), cwd=tmp_path)) == 200_000
 

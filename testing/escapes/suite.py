@@ -17,11 +17,9 @@ from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
-from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Limits, Sandbox
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, NOBODY, Attempt, find_python
-from clean_room_agent.sandbox.limits import Limits
-from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import tool_places
+from clean_room_agent.sandbox.policy import GitFolder, Policy, tool_places
 
 SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("helpers.py", "attempts.py"))
 """The program that tries to escape, in the order in which its parts are joined."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testing.repositories import fingerprint, git, make_repository, write
+from testing.repositories import commit, fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.worktree import (
+    ParentCheckout,
     Worktree,
     add_worktree,
     remove_worktree,
@@ -335,3 +336,22 @@ def test_a_reset_without_a_change_makes_no_folder_anew(tree: Worktree) -> None:
     write(tree.path, {"new.txt": "", "a.py": "changed"})
     reset(tree)
     assert ((tree.path / "pkg").stat().st_ino, (tree.path / "pkg/b.py").stat().st_ino) == before
+
+
+def test_commits_are_shown_without_writing_to_their_repository(repo: Repository, tmp_path: Path) -> None:
+    second = commit(repo.top, {"a.py": "new\n", "b.py": None}, "Change")
+    before = git(repo.top, "worktree", "list")
+    shown = ParentCheckout(repo.git_dir, tmp_path / "shown")
+    shown.show(second)
+    assert (shown.root / "a.py").read_text() == "new\n"
+    assert not (shown.root / "b.py").exists()
+    shown.show(repo.head)
+    assert (shown.root / "a.py").read_text() == "1\n2\n3\n"
+    assert (shown.root / "b.py").exists()
+    assert git(repo.top, "worktree", "list") == before
+
+
+def test_a_commit_with_our_own_folder_is_not_checked_out(repo: Repository, tmp_path: Path) -> None:
+    bad = commit(repo.top, {".clean_room/config.toml": "x"}, "Mine")
+    with pytest.raises(GitError, match="belongs to this program"):
+        ParentCheckout(repo.git_dir, tmp_path / "shown").show(bad)

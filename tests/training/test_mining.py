@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from testing.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
 
-from clean_room_agent.git.changes import CommitChange, FileChange
+from clean_room_agent.git.log import CommitChange, FileChange
 from clean_room_agent.training.mining import LAST_SECOND, clean_message, mine, names_file, refusal
 
 TASK = "Keep every cent when a bill is split"

@@ -26,8 +26,15 @@ from clean_room_agent.db.raw.runs import EventRow, RunOverview, append_event, li
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
-from clean_room_agent.git.branches import branch_tip, branch_use, delete_branch
-from clean_room_agent.git.refs import bytes_kept_by, delete_ref, is_merged, list_refs
+from clean_room_agent.git.refs import (
+    branch_tip,
+    branch_use,
+    bytes_kept_by,
+    delete_branch,
+    delete_ref,
+    is_merged,
+    list_refs,
+)
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.workspace import Workspace, is_held
 

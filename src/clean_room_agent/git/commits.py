@@ -13,11 +13,17 @@ from msgspec import Struct
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.attributes import ATTRIBUTE, NO_NAME, encodings, why_not_shown
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
-from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.git.repository import (
+    ATTRIBUTE,
+    NO_NAME,
+    Repository,
+    author_of,
+    encodings,
+    why_not_shown,
+)
 from clean_room_agent.safe_open import is_file, read_or_none
 
 FILE = "100644"

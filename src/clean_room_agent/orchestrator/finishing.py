@@ -350,7 +350,7 @@ def _has_changes(run: Run) -> bool:
 
 def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
     """Whether the result changes no test or test configuration of the base."""
-    from clean_room_agent.orchestrator.test_runs.written_tests import declares_tests
+    from clean_room_agent.orchestrator.test_runs.base_tests import declares_tests
 
     commits, before = run.commits, _before(run)
     base, changed = commits.tree(before), commits.changed(before, commits.head)

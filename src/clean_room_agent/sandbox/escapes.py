@@ -18,10 +18,8 @@ from msgspec import Struct
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
-from clean_room_agent.sandbox.limits import Limits
-from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Limits, Sandbox
+from clean_room_agent.sandbox.policy import GitFolder, Policy, is_system, tool_places
 
 PROGRAM = Path(__file__).with_name("escape_attempts.py")
 NOBODY = 65534

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.execute.edits.rules import path_fault
-from clean_room_agent.git.changes import CommitChange, FileChange
+from clean_room_agent.git.log import CommitChange, FileChange
 from clean_room_agent.paths import is_secret_name, kind_of
 
 MAX_FILES = 5

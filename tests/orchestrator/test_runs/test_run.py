@@ -11,9 +11,9 @@ from tests.orchestrator.test_runs.tiny_project import PYTEST, Runner, RunOnce, W
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Failure
-from clean_room_agent.orchestrator.test_runs.failure_reports import MAX_EXPLAINED
-from clean_room_agent.orchestrator.test_runs.failure_reports import describe as explain
 from clean_room_agent.orchestrator.test_runs.gate import judge_final, judge_step
+from clean_room_agent.orchestrator.test_runs.output import MAX_EXPLAINED
+from clean_room_agent.orchestrator.test_runs.output import describe as explain
 from clean_room_agent.orchestrator.test_runs.results import TestRun, evidence_of
 from clean_room_agent.orchestrator.test_runs.run import passed_again, rerun_command, run_tests
 from clean_room_agent.orchestrator.test_runs.test_commands import Watched

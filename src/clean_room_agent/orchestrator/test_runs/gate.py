@@ -29,7 +29,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.evidence import FailingTest, same_failure
 from clean_room_agent.artifacts.names import counted, listed
+from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
 from clean_room_agent.languages.test_names import (
     UNLOADED,
     files_meant,
@@ -41,7 +43,12 @@ from clean_room_agent.languages.test_names import (
 )
 from clean_room_agent.languages.test_runners import HOLDER
 from clean_room_agent.orchestrator.config import Accept
-from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, missed_threshold
+from clean_room_agent.orchestrator.test_runs.results import (
+    TestRun,
+    evidence_of,
+    exit_without_failure,
+    missed_threshold,
+)
 from clean_room_agent.orchestrator.test_runs.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
@@ -520,3 +527,36 @@ def passes(name: str, after: TestRun) -> bool:
     if name in after.report.outcomes:
         return after.report.outcomes[name] == "passed"
     return after.report.whole and (not after.report.named or HOLDER.search(name) is not None)
+
+
+def what_tests_showed(
+    before: TestRun, after: TestRun, verdict: StepVerdict, *, left_out: Collection[str] = ()
+) -> TestedAttempt:
+    """Compare both runs; a goal test is one that was red in `before` and that the task is about: none of those `left_out`."""
+    failing = {test.name: test for test in reversed(after.failing)}
+    earlier = {test.name: test for test in reversed(before.failing)}
+    newly = tuple(failing[name] for name in verdict.newly_failing if name in failing)
+    red = before.red()
+    new = tuple(
+        test
+        for name, test in sorted(failing.items())
+        if name not in red and before.report.outcomes.get(name) is None and name not in verdict.newly_failing
+    )
+    return TestedAttempt(
+        reason=verdict.reason,
+        goals=tuple(
+            _goal(name, earlier.get(name), failing.get(name), after) for name in sorted(red - set(left_out))
+        ),
+        newly_failing=newly,
+        new=new,
+        missing=tuple(name for name in verdict.newly_failing if name not in after.report.outcomes),
+        after=evidence_of(after, left_out=left_out),
+    )
+
+
+def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after: TestRun) -> Goal:
+    if name in after.red():
+        if before is None or now is None or same_failure(before, now):
+            return Goal(name=name, state="fails as before")
+        return Goal(name=name, state="fails in another way", failing=now)
+    return Goal(name=name, state="passes now" if passes(name, after) else "did not run")

@@ -20,8 +20,7 @@ from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, gu
 from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
 from clean_room_agent.languages.test_runners import has_log, runner_named
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
-from clean_room_agent.orchestrator.test_runs.failure_reports import SourceTree
-from clean_room_agent.orchestrator.test_runs.output import normalise_name
+from clean_room_agent.orchestrator.test_runs.output import SourceTree, normalise_name
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.orchestrator.test_runs.run import rerun_command
 from clean_room_agent.paths import TEST_PATH, is_test_configuration

@@ -20,19 +20,17 @@ from clean_room_agent.languages.run_reports import EndedCommand
 from clean_room_agent.languages.test_runners import TEST_RUNNERS, runner_named
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, read_trace
-from clean_room_agent.orchestrator.test_runs.failure_reports import (
+from clean_room_agent.orchestrator.test_runs.output import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
     SourceTree,
     describe,
+    first_and_last_lines,
     frames_of,
     locate,
-    once,
-)
-from clean_room_agent.orchestrator.test_runs.output import (
-    first_and_last_lines,
     normalise,
     normalise_name,
+    once,
     relative_paths,
 )
 from clean_room_agent.orchestrator.test_runs.results import (

@@ -165,10 +165,8 @@ def _sandbox(
     report: Path,
 ) -> "Sandbox":
     from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
-    from clean_room_agent.sandbox.bubblewrap import MIB, Sandbox
-    from clean_room_agent.sandbox.limits import Limits
-    from clean_room_agent.sandbox.policy import GitFolder, Policy
-    from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
+    from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Sandbox
+    from clean_room_agent.sandbox.policy import GitFolder, Policy, interpreter_places, tool_places
 
     config, testing, top = sandbox_inputs.config, sandbox_inputs.testing, worktree.repo.top
     mount = sandbox_inputs.worktree.in_sandbox == "mount"
