@@ -12,14 +12,14 @@ from clean_room_agent.languages.python.test_log import read_test_log
 from clean_room_agent.languages.test_names import is_bare, is_of_file
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.test_runs.results import TestRun, has_replaced, upgrade_test_run
-from clean_room_agent.orchestrator.test_runs.run import (
+from clean_room_agent.orchestrator.test_runs.command_runner import (
     MAX_NAMES,
     has_started,
     passed_again,
     require_judging,
     unstable,
 )
+from clean_room_agent.orchestrator.test_runs.results import TestRun, has_replaced, upgrade_test_run
 
 RUNS_FOR_NAMES = 2
 

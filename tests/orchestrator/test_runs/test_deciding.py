@@ -12,6 +12,7 @@ from tests.orchestrator.test_runs.tiny_project import PYTEST, Write
 
 from clean_room_agent.languages.run_reports import guard_folder
 from clean_room_agent.orchestrator.test_runs import test_commands
+from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.deciding import (
     NO_TRACE,
     Deciding,
@@ -20,7 +21,6 @@ from clean_room_agent.orchestrator.test_runs.deciding import (
     read_trace,
 )
 from clean_room_agent.orchestrator.test_runs.results import TestRun, upgrade_test_run
-from clean_room_agent.orchestrator.test_runs.run import run_tests
 from clean_room_agent.orchestrator.test_runs.test_commands import clear_guard_folder
 
 TILL = {"till/__init__.py": "", "till/money.py": "", "tests/test_money.py": "def test_a(): pass\n"}

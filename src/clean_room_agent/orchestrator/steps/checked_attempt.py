@@ -21,6 +21,7 @@ from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
 from clean_room_agent.orchestrator.steps.missing_context import missing_after_tests
 from clean_room_agent.orchestrator.task_evidence import task_evidence
+from clean_room_agent.orchestrator.test_runs.command_runner import says_nothing
 from clean_room_agent.orchestrator.test_runs.gate import (
     StepVerdict,
     TestFiles,
@@ -30,7 +31,6 @@ from clean_room_agent.orchestrator.test_runs.gate import (
     undone_in_words,
 )
 from clean_room_agent.orchestrator.test_runs.results import TestRun, evidence_of
-from clean_room_agent.orchestrator.test_runs.run import says_nothing
 from clean_room_agent.paths import is_test_path
 
 PLACE = re.compile(r"(@@ -\S+) .*")

@@ -19,10 +19,9 @@ from clean_room_agent.json_values import from_json
 from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
 from clean_room_agent.languages.test_runners import has_log, runner_named
-from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, rerun_command
 from clean_room_agent.orchestrator.test_runs.output import SourceTree, normalise_name
 from clean_room_agent.orchestrator.test_runs.results import TestRun
-from clean_room_agent.orchestrator.test_runs.run import rerun_command
 from clean_room_agent.paths import TEST_PATH, is_test_configuration
 from clean_room_agent.redaction import Redactor, secret_values
 from clean_room_agent.safe_open import read_bytes
