@@ -17,13 +17,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.safe_open import is_file
-
 USER = 1000
 """The user's id inside, even if it is root outside."""
 NAME = "cra"
 GIT = Path("/run/cra-git")
-OBJECTS = Path("/run/cra-objects")
 ETC = (
     "alternatives",
     "ca-certificates",
@@ -73,8 +70,6 @@ class GitFolder(Struct, frozen=True, kw_only=True):
     """Folders with their sources: the objects."""
     worktree: Path
     """Git's metadata about the worktree, of which HEAD and the index are shown."""
-    alternates: tuple[Path, ...] = ()
-    """Object folders of other repositories that this one borrows from, including those that they borrow from."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -269,11 +264,10 @@ def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
     written |= {notes / "commondir": b"../..\n", notes / "gitdir": f"{link}\n".encode()}
     pointer = str(data(f"gitdir: {notes}\n".encode()))
     return [
-        _Step(at=GIT / "refs", arguments=("--dir", str(GIT / "refs"))),
+        *(_Step(at=GIT / name, arguments=("--dir", str(GIT / name))) for name in ("refs", "objects")),
         *(_file(at, content, data) for at, content in written.items()),
         *(_shown(source, GIT / name) for name, source in git.folders.items()),
         *(_shown(source, notes / source.name) for source in _notes(git.worktree)),
-        *_alternates(git, data),
         _Step(at=link, arguments=("--ro-bind-data", pointer, str(link))),
     ]
 
@@ -282,23 +276,6 @@ def _notes(worktree: Path) -> list[Path]:
     """The files of a worktree's git metadata that say what is checked out."""
     usual = [worktree / name for name in ("HEAD", "index", "reftable")]
     return [path for path in (*usual, *sorted(worktree.glob("sharedindex.*"))) if path.exists()]
-
-
-def _alternates(git: GitFolder, data: Callable[[bytes], int]) -> list[_Step]:
-    """The alternate object stores, and an alternates file with their paths inside of the sandbox."""
-    list_file = "info/alternates"
-    if not is_file(git.folders["objects"], list_file):
-        return []
-    places = {OBJECTS / str(number): source for number, source in enumerate(git.alternates)}
-    written = {GIT / "objects" / list_file: "".join(f"{place}\n" for place in places)}
-    written |= {place / list_file: "" for place, source in places.items() if is_file(source, list_file)}
-    return [
-        *(_shown(source, at) for at, source in places.items()),
-        *(
-            _Step(at=at, arguments=("--ro-bind-data", str(data(text.encode())), str(at)))
-            for at, text in written.items()
-        ),
-    ]
 
 
 def _file(at: Path, content: bytes, data: Callable[[bytes], int]) -> _Step:

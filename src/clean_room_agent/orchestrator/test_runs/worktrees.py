@@ -164,7 +164,7 @@ def _sandbox(
     environment: Mapping[str, str],
     report: Path,
 ) -> "Sandbox":
-    from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
+    from clean_room_agent.git.visible_metadata import shown_folders, written_files
     from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Sandbox
     from clean_room_agent.sandbox.policy import GitFolder, Policy, interpreter_places, tool_places
 
@@ -197,7 +197,6 @@ def _sandbox(
             written=written_files(worktree.repo),
             folders=shown_folders(worktree.repo),
             worktree=worktree.git_dir,
-            alternates=alternate_folders(worktree.repo),
         ),
         scratch_bytes=config.scratch_mb * MIB,
     )
