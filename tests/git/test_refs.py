@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from testing.repositories import commit_change, fingerprint, git
 
-from clean_room_agent.errors import CommandError, GitError, RepositoryError
+from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.refs import (
     branch_tip,
-    branch_use,
     create_branch,
     delete_branch,
     delete_ref,
@@ -23,7 +22,7 @@ from clean_room_agent.git.refs import (
     with_package,
     write_ref,
 )
-from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.repository import Repository
 
 REF = "refs/cra/task/head"
 
@@ -151,30 +150,10 @@ def missing(top: Path, other: Path) -> None:
     shutil.rmtree(other)
 
 
-def rebased(top: Path, other: Path, *flags: str) -> None:
-    elsewhere(top, other)
-    mine = commit_change(open_repository(top), {"a.py": b"mine\n"})
-    with pytest.raises(CommandError, match=r"could not apply|Failed to merge"):
-        git(other, "rebase", *flags, mine)
-
-
-def rebased_by_patches(top: Path, other: Path) -> None:
-    rebased(top, other, "--apply")
-
-
-def bisected(top: Path, other: Path) -> None:
-    elsewhere(top, other)
-    git(other, "bisect", "start")
-    git(other, "checkout", "-q", "--detach", "HEAD~1")
-
-
 USES: dict[Callable[[Path, Path], None], tuple[str, str]] = {
     here: ("checked out in", "switch --detach"),
     elsewhere: ("checked out in", "switch --detach"),
     missing: ("folder is missing", "worktree prune"),
-    rebased: ("being rebased in", "rebase --abort"),
-    rebased_by_patches: ("being rebased in", "rebase --abort"),
-    bisected: ("being bisected in", "bisect reset"),
 }
 
 
@@ -191,15 +170,6 @@ def test_a_branch_that_a_worktree_uses_is_neither_deleted_nor_moved(
     newer = commit_change(repo, {"a.py": b"newer\n"})
     assert land(repo, NAME, newer, before=(NAME, tip)) == f"{NAME}-2"
     assert branch_tip(repo, NAME) == tip
-
-
-def test_a_rebase_that_takes_the_branch_along_uses_it(repo: Repository, tip: str) -> None:
-    folder = repo.common_dir / "rebase-merge"
-    folder.mkdir()
-    (folder / "update-refs").write_text(f"refs/heads/{NAME}\n{tip}\n{repo.zero}\n")
-    use = branch_use(repo, NAME)
-    assert use is not None
-    assert use.words == f"updated by a rebase in {repo.top}"
 
 
 def test_a_branch_that_nothing_uses_is_deleted_once(repo: Repository, tip: str, tmp_path: Path) -> None:

@@ -28,12 +28,12 @@ from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
 from clean_room_agent.git.refs import (
     branch_tip,
-    branch_use,
     bytes_kept_by,
     delete_branch,
     delete_ref,
     is_merged,
     list_refs,
+    using_worktree,
 )
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.workspace import Workspace, is_held
@@ -235,7 +235,7 @@ def _may_go(repo: Repository, branch: str, tip: str) -> bool:
     worktree uses it.
     """
     stands = tip != "" and branch_tip(repo, branch) == tip
-    return stands and is_merged(repo, tip) and branch_use(repo, branch) is None
+    return stands and is_merged(repo, tip) and using_worktree(repo, branch) is None
 
 
 def _others(site: Site, choice: Choice, now: datetime, known: set[str]) -> Iterator[Piece]:

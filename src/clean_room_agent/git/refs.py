@@ -1,19 +1,13 @@
 """Writes the refs of results so that they and their commits survive a power cut, measures the space that they use in git, and
 says what uses a branch in any worktree.
-
-A rebase or a bisection leaves HEAD detached and returns to its branch at the end, so git's list of worktrees does not name
-the branch then; git's own notes in the worktree's folder do.
 """
 
 import itertools
 import os
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
-from clean_room_agent import safe_open
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.file_contents import sync_file, sync_folder
 from clean_room_agent.git.command import one_line, require_hex
@@ -171,37 +165,13 @@ def is_merged(repo: Repository, commit: str) -> bool:
     return any(not name.startswith(RUNS_BRANCHES) for name in holding.split())
 
 
-MAX_NOTE_BYTES = 1 << 20
-NOTES = (
-    ("rebase-merge/head-name", "being rebased", "rebase --abort"),
-    ("rebase-merge/update-refs", "updated by a rebase", "rebase --abort"),
-    ("rebase-apply/head-name", "being rebased", "rebase --abort"),
-    ("BISECT_START", "being bisected", "bisect reset"),
-)
-"""Files in a worktree's folder of git that name branches, what they say, and the git command that ends it."""
-
-
-class BranchUse(Struct, frozen=True, kw_only=True):
-    """A worktree that needs a branch."""
-
-    words: str
-    """What it does with the branch: a predicate that names the worktree."""
-    remedy: str
-
-
-def branch_use(repo: Repository, name: str) -> BranchUse | None:
-    """The first worktree that has the branch checked out, or is in the middle of a rebase or a bisection of it; also one
-    whose folder is missing, which may be on a disk that is not mounted.
+def using_worktree(repo: Repository, name: str) -> Path | None:
+    """The worktree that has the branch checked out; also one whose folder is missing, which may be on a disk that is not
+    mounted. One that rebases or bisects the branch is not found: HEAD is detached there.
     """
     ref = f"refs/heads/{name}"
-    at = one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", ref)).strip("\n")
-    if at:
-        return _use(Path(at), "checked out", "switch --detach")
-    for notes, folder in _worktrees(repo):
-        for note, what, end in NOTES:
-            if {ref, name} & {*_lines(repo.common_dir, f"{notes}{note}")}:
-                return _use(folder, what, end)
-    return None
+    place = one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", ref)).strip("\n")
+    return Path(place) if place else None
 
 
 def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | None = None) -> None:
@@ -233,7 +203,11 @@ def land(
     """
     earlier, tip = before
     standing = branch_tip(repo, earlier) if earlier else ""
-    if standing and standing in {tip, commit} and (standing == commit or branch_use(repo, earlier) is None):
+    if (
+        standing
+        and standing in {tip, commit}
+        and (standing == commit or using_worktree(repo, earlier) is None)
+    ):
         if standing != commit:
             update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip, synced=synced)
         return earlier
@@ -261,9 +235,15 @@ def delete_branch(repo: Repository, name: str, tip: str) -> None:
     """
     if not branch_tip(repo, name):
         return
-    use = branch_use(repo, name)
-    if use is not None:
-        raise RepositoryError(f"{name} is {use.words}", hint=use.remedy)
+    user = using_worktree(repo, name)
+    if user is not None and user.is_dir():
+        hint = f"first: git -C {shlex.quote(str(user))} switch --detach"
+        raise RepositoryError(f"{name} is checked out in {user}", hint=hint)
+    if user is not None:
+        raise RepositoryError(
+            f"{name} is checked out in the worktree {user}, whose folder is missing",
+            hint=f"if it is gone for good: git worktree unlock {shlex.quote(str(user))}; git worktree prune",
+        )
     ref = f"refs/heads/{name}"
     refuse_linked(repo, ref)
     try:
@@ -275,32 +255,3 @@ def delete_branch(repo: Repository, name: str, tip: str) -> None:
             f"{name} has commits of yours on top of the run's result",
             hint=f"to delete them, too: git branch -D {name}",
         ) from exc
-
-
-def _use(folder: Path, what: str, end: str) -> BranchUse:
-    place = shlex.quote(str(folder))
-    if folder.is_dir():
-        return BranchUse(words=f"{what} in {folder}", remedy=f"first: git -C {place} {end}")
-    return BranchUse(
-        words=f"{what} in the worktree {folder}, whose folder is missing",
-        remedy=f"if it is gone for good: git worktree unlock {place}; git worktree prune",
-    )
-
-
-def _worktrees(repo: Repository) -> Iterator[tuple[str, Path]]:
-    """Of each worktree git's folder, relative to the common one with a slash at the end, and the worktree's own."""
-    common = repo.common_dir
-    yield "", common.parent if common.name == ".git" else common
-    for folder in sorted((common / "worktrees").glob("*/")):
-        notes = f"worktrees/{folder.name}/"
-        where = _lines(common, f"{notes}gitdir")
-        yield notes, (folder / where[0]).parent if where else folder
-
-
-def _lines(top: Path, path: str) -> list[str]:
-    """The lines of one of git's files; none if there is no such regular file."""
-    try:
-        data = safe_open.read_bytes(top, path, max_bytes=MAX_NOTE_BYTES)
-    except OSError:
-        return []
-    return data.decode("utf-8", "surrogateescape").split("\n")
