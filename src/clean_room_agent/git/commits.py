@@ -24,7 +24,7 @@ from clean_room_agent.git.repository import (
     encodings,
     why_not_shown,
 )
-from clean_room_agent.safe_open import is_file, read_or_none
+from clean_room_agent.safe_open import is_file
 
 FILE = "100644"
 EXECUTABLE = "100755"
@@ -186,18 +186,16 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The commit that a run starts from; all paths sorted.
 
     `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names. `excluded`
-    pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are files whose bytes
-    differ after a checkout (mostly because of mixed line endings). `converted` are tracked files of a filter driver: a
-    worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout does not
-    show. `generated` are folders of which nothing is included. `encoded` are those that git converts to another encoding.
+    pairs a path with the reason why the snapshot has it as committed, or not at all. `converted` are tracked files of a
+    filter driver: a worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout
+    does not show. `generated` are folders of which nothing is included. `encoded` are those that git converts to another
+    encoding.
     """
 
     commit: str
-    tree: str
-    dirty_tracked: tuple[str, ...]
-    untracked: tuple[str, ...]
-    excluded: tuple[tuple[str, str], ...]
-    reshaped: tuple[str, ...]
+    dirty_tracked: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
     converted: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     generated: tuple[Generated, ...] = ()
@@ -245,7 +243,6 @@ def snapshot(
         untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
         encoded |= _encoded(repo, pins, untracked.paths)
         tree = one_line(repo.git("write-tree", pins=pins))
-        reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
     commit = _commit(repo, tree)
     if commit != repo.head:
         sync_commit(repo, commit)
@@ -260,11 +257,9 @@ def snapshot(
     new = set(untracked.paths)
     return Snapshot(
         commit=commit,
-        tree=tree,
         dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
         untracked=tuple(sorted(new)),
         excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
-        reshaped=reshaped,
         converted=tuple(sorted(converted)),
         absent=flagged.absent,
         generated=untracked.generated,
@@ -439,18 +434,6 @@ def _filtered(
         for path, name in pairs
         if name in repo.named.filters
     }
-
-
-def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> tuple[str, ...]:
-    files = tuple(path for path in paths if is_file(repo.top, path))
-    if not files:
-        return ()
-    with temporary_folder("checkout") as folder:
-        repo.git(
-            "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
-        )
-        differs = (path for path in files if read_or_none(folder, path) != read_or_none(repo.top, path))
-        return tuple(sorted(differs))
 
 
 def _stands(top: Path, path: str) -> bool:
