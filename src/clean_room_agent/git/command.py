@@ -75,15 +75,15 @@ NO_HOOK = (("enabled", "false"), ("event", ""), ("command", "true"))
 """Each of them is enough; which ones git supports depends on its version (2.54 was the first with such hooks)."""
 
 
-class Named(Struct, frozen=True, kw_only=True):
+class NamedPrograms(Struct, frozen=True, kw_only=True):
     """Programs under names that a configuration chose, so that no fixed setting turns them off; sorted."""
 
     filters: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
 
-    def __or__(self, other: "Named") -> "Named":
+    def __or__(self, other: "NamedPrograms") -> "NamedPrograms":
         """The union of both."""
-        return Named(
+        return NamedPrograms(
             filters=tuple(sorted({*self.filters, *other.filters})),
             hooks=tuple(sorted({*self.hooks, *other.hooks})),
         )
@@ -127,7 +127,7 @@ def git(
     *arguments: str,
     cwd: Path,
     pins: Mapping[str, str] | None = None,
-    named: Named | None = None,
+    named: NamedPrograms | None = None,
     input: bytes = b"",  # noqa: A002 - as in proc.run
     ok: tuple[int, ...] = (0,),
 ) -> bytes:
@@ -140,7 +140,7 @@ def git(
         done = proc.run(
             command_line(*arguments),
             cwd=cwd,
-            env=environment(pins or {}, named or Named()),
+            env=environment(pins or {}, named or NamedPrograms()),
             timeout=None,
             input=input,
             check=False,
@@ -169,7 +169,10 @@ def stream_git(
     """
     try:
         yield from proc.stream(
-            command_line(*arguments), cwd=cwd, env=environment(pins or {}, Named()), separator=separator
+            command_line(*arguments),
+            cwd=cwd,
+            env=environment(pins or {}, NamedPrograms()),
+            separator=separator,
         )
     except CommandError as exc:
         words = _words(exc.stderr) or exc.message
@@ -184,7 +187,7 @@ def command_line(*arguments: str) -> tuple[str, ...]:
     return ("git", "--no-pager", "--literal-pathspecs", *flags, *arguments)
 
 
-def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
+def environment(pins: Mapping[str, str], named: NamedPrograms) -> dict[str, str]:
     """The environment for git: without inherited variables that control it, and with filter drivers and configured
     hooks disabled.
     """
@@ -202,7 +205,7 @@ def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
     return inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
 
 
-def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Named:
+def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> NamedPrograms:
     """The filter drivers and hooks that the configuration defines, as git reads it in that place. `pins` must be those
     of the calls that follow, since parts of a configuration may apply to only one folder, worktree or branch.
     """
@@ -214,7 +217,7 @@ def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Nam
     filters, hooks = (
         tuple(sorted(name for kind, name in known if kind == wanted)) for wanted in ("filter", "hook")
     )
-    return Named(filters=filters, hooks=hooks)
+    return NamedPrograms(filters=filters, hooks=hooks)
 
 
 def require_hex(name: str) -> str:

@@ -266,7 +266,7 @@ def _mark(path: Path) -> str:
 RAW = re.compile(r":(?P<before>\d+) (?P<after>\d+) \w+ \w+ (?P<status>[A-Z])\d*")
 
 
-class FileChange(Struct, frozen=True, kw_only=True):
+class PathChange(Struct, frozen=True, kw_only=True):
     """One path of a commit; a rename is a deletion and an addition."""
 
     path: str
@@ -289,7 +289,7 @@ class CommitChange(Struct, frozen=True, kw_only=True):
     author: str
     """`Name <address>`."""
     message: str
-    files: tuple[FileChange, ...]
+    files: tuple[PathChange, ...]
 
 
 def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
@@ -341,7 +341,7 @@ def _commit_change(record: str) -> CommitChange:
     )
 
 
-def _file_changes(rest: list[str]) -> tuple[FileChange, ...]:
+def _file_changes(rest: list[str]) -> tuple[PathChange, ...]:
     """The files in `rest`, which has the raw entries, two pieces each, then the counts, one piece each, in the same
     order of paths.
     """
@@ -358,7 +358,7 @@ def _file_changes(rest: list[str]) -> tuple[FileChange, ...]:
         if match is not None:
             modes = {match["before"], match["after"]} - {"000000"}
             found.append(
-                FileChange(
+                PathChange(
                     path=path,
                     status=match["status"],
                     is_file=all(mode.startswith("100") for mode in modes),

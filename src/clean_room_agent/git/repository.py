@@ -12,7 +12,16 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import HEX, Named, fields, git, joined, named_programs, names, one_line
+from clean_room_agent.git.command import (
+    HEX,
+    NamedPrograms,
+    fields,
+    git,
+    joined,
+    named_programs,
+    names,
+    one_line,
+)
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.proc import inherited_environment
 
@@ -107,7 +116,7 @@ class Repository(Struct, frozen=True, kw_only=True):
     git_dir: Path
     common_dir: Path
     head: str
-    named: Named
+    named: NamedPrograms
 
     @property
     def zero(self) -> str:
@@ -186,7 +195,7 @@ def open_repository(path: Path) -> Repository:
         raise RepositoryError(
             f"unresolved conflicts in {', '.join(unmerged[:5])}", hint="resolve them, then: git add <file>"
         )
-    repo = Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=Named())
+    repo = Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=NamedPrograms())
     return as_configured_now(repo)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, field, structs
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import FolderState, flock, folder_states, remove_all_but, remove_tree
-from clean_room_agent.git.command import Named, git, named_programs, names, one_line, require_hex
+from clean_room_agent.git.command import NamedPrograms, git, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.history import list_tree
 from clean_room_agent.git.repository import Repository
@@ -329,7 +329,7 @@ class ParentCheckout:
         """
         self.root = root
         self._commit = ""
-        self._named = Named()
+        self._named = NamedPrograms()
         root.mkdir(parents=True)
         common = one_line(
             git(

@@ -179,7 +179,7 @@ class _Assertion(
     failures: list[str] | None = None
 
 
-class _File(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResults"}):
+class _JestFile(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResults"}):
     name: str
     status: str
     message: str | None = ""
@@ -189,7 +189,7 @@ class _File(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResult
 class _Jest(
     Struct, frozen=True, kw_only=True, rename={"files": "testResults", "interrupted": "wasInterrupted"}
 ):
-    files: list[_File]
+    files: list[_JestFile]
     interrupted: bool = False
 
 
@@ -314,7 +314,7 @@ def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
     return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
 
 
-def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
+def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
     for test in file.tests:
         name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
         detail = "\n".join(test.failures or ())
