@@ -36,8 +36,6 @@ PUSH_CHARACTER, PASTE = 0x5412, 0x541C
 class ArgumentTest(Struct, frozen=True, kw_only=True):
     """A condition on the low half of a call's argument: how it compares with `value`."""
 
-    __test__ = False
-
     argument: int
     value: int
     how: Literal["shares bits", "equals", "differs", "is at least"] = "shares bits"
