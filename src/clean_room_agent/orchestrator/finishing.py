@@ -229,7 +229,7 @@ class _Judged(Struct, frozen=True, kw_only=True):
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
     """Judge the result, put what may stay on a branch, and record how the run ended."""
     judged = _judge(run, baseline, given) if run.progress.plan.done else None
-    with run.journal.interrupts.closing():
+    with run.journal.interrupts.shield(is_last=True):
         return _landed(run, baseline, judged)
 
 

@@ -68,7 +68,7 @@ def opened_run(parts: RunParts) -> Iterator[Run]:
                 parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
             yield _assemble(parts, taken)
     except BaseException as error:
-        with journal.interrupts.closing():
+        with journal.interrupts.shield(is_last=True):
             journal.recorder.ended(status_of(error), reason=reason_of(error))
         raise
 

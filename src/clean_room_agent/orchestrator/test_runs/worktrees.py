@@ -88,14 +88,25 @@ def set_up_sandbox(
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     because = ""
     if sandbox_inputs.config.mode != "none":
-        from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
+        from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Bubblewrap, Obstacle
 
         found = sandbox_inputs.find()
         if isinstance(found, Bubblewrap):
-            tried = _tried(found, sandbox_inputs, worktree, environment, report)
-            if not isinstance(tried, Obstacle):
-                return _in_bubblewrap(tried, sandbox_inputs, worktree)
-            found = _broken(sandbox_inputs.try_machine(found), tried)
+            if top == Path("/"):
+                obstacle = Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
+            else:
+                sandbox = _sandbox(found, sandbox_inputs, worktree, environment, report)
+                report.parent.mkdir(parents=True, exist_ok=True)
+                obstacle = sandbox.try_out(environment)
+                if obstacle is None:
+                    return _in_bubblewrap(sandbox, sandbox_inputs, worktree)
+            of_machine = sandbox_inputs.try_machine(found)
+            if of_machine is None:
+                raise ConfigError(
+                    f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
+                    hint=obstacle.remedy,
+                )
+            found = of_machine
         if sandbox_inputs.config.mode == "bwrap":
             raise ConfigError(
                 f'[sandbox] mode = "bwrap", but no sandbox is possible: {found.reason}', hint=found.remedy
@@ -112,20 +123,6 @@ def set_up_sandbox(
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
-def _broken(machine: "Obstacle | None", repository: "Obstacle") -> "Obstacle":
-    """What keeps bubblewrap from working on this machine.
-
-    Raises:
-        ConfigError: nothing does, so it fails only for this repository.
-    """
-    if machine is None:
-        raise ConfigError(
-            f"bubblewrap works on this machine, but not for this repository: {repository.reason}",
-            hint=repository.remedy,
-        )
-    return machine
-
-
 def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: Worktree) -> SandboxSetup:
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
@@ -138,23 +135,6 @@ def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: 
         copied = copies.bring()
     left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
     return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
-
-
-def _tried(
-    bubblewrap: "Bubblewrap",
-    sandbox_inputs: SandboxInputs,
-    worktree: Worktree,
-    environment: Mapping[str, str],
-    report: Path,
-) -> "Sandbox | Obstacle":
-    """The sandbox, or why a command cannot be run in it."""
-    from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Obstacle
-
-    if worktree.repo.top == Path("/"):
-        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
-    sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
-    report.parent.mkdir(parents=True, exist_ok=True)
-    return sandbox.try_out(environment) or sandbox
 
 
 def _sandbox(
@@ -350,7 +330,7 @@ class WorktreePool:
         return runner, (*notes, *runner.notes)
 
     def _remove(self, worktree: Worktree, report: Path) -> None:
-        with self._interrupts.closing():
+        with self._interrupts.shield(is_last=True):
             with self._timed(TimeKind.GIT, "worktree removal"):
                 remove_worktree(worktree)
             with contextlib.suppress(OSError):
