@@ -92,7 +92,7 @@ def run(
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
     out, err = Capture(bound), Capture(bound)
-    with _input_file(input) as stdin:
+    with file_in_memory(input) if input else contextlib.nullcontext(subprocess.DEVNULL) as stdin:
         process, control = _start(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
     child = _Child(process, control, out.feed, err.feed)
     late, exceeded = False, ""
@@ -341,21 +341,18 @@ def _start(
 
 
 @contextlib.contextmanager
-def _input_file(data: bytes) -> Iterator[int]:
-    """An open file that gives the data, so that nobody has to feed a pipe."""
-    if not data:
-        yield subprocess.DEVNULL
-        return
+def file_in_memory(content: bytes) -> Iterator[int]:
+    """An open file with the content, at its beginning."""
     if sys.platform == "linux":
-        file = open(os.memfd_create("input"), "w+b")  # noqa: PTH123, SIM115 - a handle; closed below
+        handle = os.memfd_create("cra")
     else:
         import tempfile  # noqa: PLC0415 - as below, for `shutil`
 
-        file = tempfile.TemporaryFile()  # noqa: SIM115
-    with file:
-        file.write(data)
+        handle = os.dup(tempfile.TemporaryFile().fileno())  # noqa: SIM115
+    with os.fdopen(handle, "w+b") as file:
+        file.write(content)
         file.seek(0)
-        yield file.fileno()
+        yield handle
 
 
 def _kill_group(group: int) -> None:

@@ -11,7 +11,7 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -169,7 +169,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             files: list[int] = []
 
             def data(content: bytes) -> int:
-                handle = stack.enter_context(_file_in_memory(content))
+                handle = stack.enter_context(proc.file_in_memory(content))
                 files.append(handle)
                 return handle
 
@@ -310,14 +310,3 @@ def _wait_for_end(pid: int) -> None:
             select.select([handle], [], [], END_TIMEOUT_S)
         finally:
             os.close(handle)
-
-
-@contextlib.contextmanager
-def _file_in_memory(content: bytes) -> Iterator[int]:
-    handle = os.memfd_create("cra", 0)
-    try:
-        os.write(handle, content)
-        os.lseek(handle, 0, os.SEEK_SET)
-        yield handle
-    finally:
-        os.close(handle)
