@@ -168,11 +168,11 @@ def complete_update(top: Path, folder: Path) -> str:
     journal = _read_journal(folder)
     if journal is None:
         return ""
-    paths = _listed(unit.path for unit in journal.units)
+    paths = _sorted_list(unit.path for unit in journal.units)
     if not (folder / COMPLETE).exists():
-        with _failing(f"{journal.what} was interrupted, and undoing it failed"):
+        with _reporting_failure(f"{journal.what} was interrupted, and undoing it failed"):
             kept = _go_back(top, folder, journal)
-        _tell(journal, kept, ())
+        _raise_if_changed(journal, kept, ())
         return f"{journal.what} was interrupted; it was undone: {paths}"
     try:
         _go_forward(top, journal)
@@ -383,7 +383,7 @@ def _restore(folder: int, name: str, unit: PathUpdate, old: str, new: str) -> st
 
 def _end(top: Path, folder: Path, journal: UpdateJournal) -> None:
     """Remove what a complete update no longer needs, the journal last."""
-    with _failing(f"{journal.what} is done, but its temporary files cannot be removed"):
+    with _reporting_failure(f"{journal.what} is done, but its temporary files cannot be removed"):
         for unit in journal.units:
             try:
                 with _at(top, unit) as (parent, _):
@@ -406,11 +406,11 @@ def _undo_after(top: Path, folder: Path, journal: UpdateJournal, error: BaseExce
     Raises:
         RepositoryError: see `update_tree`.
     """
-    with _failing(f"{journal.what} failed ({_reason(error)}), and so did undoing it"):
+    with _reporting_failure(f"{journal.what} failed ({_reason(error)}), and so did undoing it"):
         kept = _go_back(top, folder, journal)
     match error:
         case _ChangedError():
-            _tell(journal, kept, error.paths)
+            _raise_if_changed(journal, kept, error.paths)
         case OSError() | UsageError():
             raise RepositoryError(
                 f"{journal.what} failed: {_reason(error)}; nothing was changed", hint=_remedy(error)
@@ -419,7 +419,7 @@ def _undo_after(top: Path, folder: Path, journal: UpdateJournal, error: BaseExce
             pass
 
 
-def _tell(journal: UpdateJournal, kept: Kept, blocked: tuple[str, ...]) -> None:
+def _raise_if_changed(journal: UpdateJournal, kept: Kept, blocked: tuple[str, ...]) -> None:
     """Say what could not be done because the user had changed it meanwhile, if anything.
 
     Raises:
@@ -431,12 +431,12 @@ def _tell(journal: UpdateJournal, kept: Kept, blocked: tuple[str, ...]) -> None:
     known = {*blocked} - {each.partition(" (")[0] for each in kept.changed}
     words += ", ".join(sorted({*kept.changed, *known}))
     if kept.restored:
-        words += f"; restored: {_listed(kept.restored)}"
+        words += f"; restored: {_sorted_list(kept.restored)}"
     raise RepositoryError(words, hint="look at these files; then run the command again")
 
 
 @contextlib.contextmanager
-def _failing(words: str) -> Iterator[None]:
+def _reporting_failure(words: str) -> Iterator[None]:
     """Say in these words that a file could not be written, and that it is still to be done."""
     try:
         yield
@@ -497,5 +497,5 @@ def _remove_empty(top: Path, path: str) -> None:
         sync_handle(folder)
 
 
-def _listed(paths: Iterable[str]) -> str:
+def _sorted_list(paths: Iterable[str]) -> str:
     return ", ".join(sorted(paths))

@@ -399,7 +399,7 @@ def require_trust(folder: Path, listed: Iterable[str] | None = None) -> None:
         _refuse_tracked(folder)
     if os.path.lexists(folder):
         _refuse_foreign(folder)
-        _refuse_others(folder)
+        _refuse_special_files(folder)
 
 
 def claim(folder: Path) -> None:
@@ -416,7 +416,7 @@ def claim(folder: Path) -> None:
         if is_ours(folder):
             return
         if not _is_new(folder):
-            raise _foreign(folder)
+            raise _foreign_error(folder)
         if not folder.exists():
             folder.mkdir(mode=0o700)
             sync_folder(folder.parent)
@@ -431,7 +431,7 @@ def trust(folder: Path) -> None:
     """
     _refuse_tracked(folder)
     _refuse_link(folder)
-    _refuse_others(folder)
+    _refuse_special_files(folder)
     with _one_at_a_time():
         _note_down(folder)
 
@@ -468,7 +468,7 @@ def _refuse_foreign(folder: Path) -> None:
         return
     with _one_at_a_time():  # another process may be about to make it
         if not is_ours(folder) and not _is_new(folder):
-            raise _foreign(folder)
+            raise _foreign_error(folder)
 
 
 def _refuse_tracked(folder: Path) -> None:
@@ -486,7 +486,7 @@ def _refuse_link(folder: Path) -> None:
         raise UsageError(f"{folder} is a link", hint="remove it: the record belongs in the repository itself")
 
 
-def _refuse_others(folder: Path) -> None:
+def _refuse_special_files(folder: Path) -> None:
     """Refuse what is neither a file nor a folder: a link leads anywhere, and a FIFO never answers."""
     for entry in entries_below(folder):
         if entry.is_symlink():
@@ -518,7 +518,7 @@ def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
                     waiting.append((entry.path, depth + 1))
 
 
-def _foreign(folder: Path) -> UsageError:
+def _foreign_error(folder: Path) -> UsageError:
     return UsageError(
         f"{folder} is not known to be yours: it came with the repository, was moved or copied, or an older cra made it",
         hint="its config.toml says what runs here and where prompts go: read it, then give "
@@ -540,17 +540,17 @@ def _note_down(folder: Path) -> None:
 
 
 def _note_of(folder: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(_place(folder))).hexdigest()[:32]
+    name = hashlib.sha256(os.fsencode(_canonical_path(folder))).hexdigest()[:32]
     return state_folder() / NOTES / name
 
 
 def _note(folder: Path, key: bytes) -> bytes:
     found = folder.lstat()
     kind = b"folder" if stat.S_ISDIR(found.st_mode) else b"other"
-    return b"%s\n%s %d\n%s\n" % (os.fsencode(_place(folder)), kind, found.st_ino, key)
+    return b"%s\n%s %d\n%s\n" % (os.fsencode(_canonical_path(folder)), kind, found.st_ino, key)
 
 
-def _place(folder: Path) -> Path:
+def _canonical_path(folder: Path) -> Path:
     """The folder's canonical path, whatever links lead to the repository."""
     return folder.parent.resolve() / folder.name
 

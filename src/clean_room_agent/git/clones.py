@@ -116,7 +116,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
             gitpython.Repo.clone_from(
                 url,
                 part,
-                progress=_teller(progress),
+                progress=_progress_callback(progress),
                 env=environment,
                 bare=True,
             ).close()
@@ -132,7 +132,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _teller(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
+def _progress_callback(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
     """A callback for each line of git's progress."""
 
     def tell(op_code: int, done: str | float, total: str | float | None, _message: str) -> None:

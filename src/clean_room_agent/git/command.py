@@ -150,12 +150,13 @@ def git(
     except CommandError as exc:
         raise GitError(exc.message, hint=exc.hint or remedy_for(exc.message, _free_at(cwd))) from exc
     if done.returncode not in ok:
-        words = _words(done.stderr)
+        words = _error_message(done.stderr)
         raise GitError(
-            f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=remedy_for(words, _free_at(cwd))
+            f"git {_subcommand(arguments)} (exit {done.returncode}): {words}",
+            hint=remedy_for(words, _free_at(cwd)),
         )
     if done.stdout_cut:
-        raise GitError(f"git {_verb(arguments)}: more than {OUTPUT_BOUND} bytes of output")
+        raise GitError(f"git {_subcommand(arguments)}: more than {OUTPUT_BOUND} bytes of output")
     return done.stdout
 
 
@@ -175,9 +176,9 @@ def stream_git(
             separator=separator,
         )
     except CommandError as exc:
-        words = _words(exc.stderr) or exc.message
+        words = _error_message(exc.stderr) or exc.message
         raise GitError(
-            f"git {_verb(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
+            f"git {_subcommand(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
         ) from exc
 
 
@@ -251,12 +252,12 @@ def one_line(output: bytes) -> str:
     return os.fsdecode(output.removesuffix(b"\n"))
 
 
-def _words(stderr: bytes) -> str:
+def _error_message(stderr: bytes) -> str:
     """What git said, as one message: its further lines begin with no label of their own."""
     return stderr.decode("utf-8", "replace").strip()[-1000:].replace("\nerror: ", "\n")
 
 
-def _verb(arguments: tuple[str, ...]) -> str:
+def _subcommand(arguments: tuple[str, ...]) -> str:
     """The name of the command, after git's own options."""
     at = 0
     while arguments[at].startswith("-"):

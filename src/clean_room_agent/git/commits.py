@@ -235,7 +235,7 @@ def snapshot(
         GitError: a tracked file cannot be read, or the task has a snapshot already.
     """
     with copied_index(repo) as pins:
-        flagged = _unhide(repo, pins)
+        flagged = _clear_hiding_flags(repo, pins)
         encoded = _encoded(repo, pins, flagged.files)
         _refuse_unnamed(encoded)
         converted = _filtered(repo, pins, flagged.files)
@@ -289,7 +289,7 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
             excluded.append((path, "neither a file nor a link"))
         else:
             paths.append(path)
-    gone = {path for path in paths if not _stands(repo.top, path)}
+    gone = {path for path in paths if not _exists_unlinked(repo.top, path)}
     filtered = _not_stored(repo, pins, tuple(path for path in paths if path not in gone))
     taken = tuple(path for path in paths if path not in filtered)
     removed = tuple(path for path in taken if path in gone)
@@ -325,7 +325,7 @@ def _take_untracked(
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
 
 
-def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
+def _clear_hiding_flags(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
     """Clear the flags that hide existing files from comparison, and return the tracked paths."""
     assumed: list[str] = []
     skipped: list[str] = []
@@ -436,7 +436,7 @@ def _filtered(
     }
 
 
-def _stands(top: Path, path: str) -> bool:
+def _exists_unlinked(top: Path, path: str) -> bool:
     """Whether the path exists without following a link: git's index has no paths beyond links."""
     file = top / path
     above = (each for each in file.parents if each.is_relative_to(top) and each != top)

@@ -137,7 +137,7 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
         except UnicodeDecodeError:
             text = record.decode("utf-8", "surrogateescape").strip("\0")
             name, parents, when, author, message, *rest = text.split("\0")
-            author, message = _mended(author), _mended(message)
+            author, message = _replace_surrogates(author), _replace_surrogates(message)
         paths = rest[1::2]
         renames: list[tuple[str, str]] = []
         changed = len(paths)
@@ -165,12 +165,12 @@ def seconds_of(text: str) -> int:
 
 def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
     """Ask how many lines the newest commits changed, without merges; see `read_line_counts`."""
-    return _ask_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
+    return _ask_line_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
 
 
 def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
     """Ask for the line counts of these commits."""
-    return _ask_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
+    return _ask_line_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
 
 
 def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
@@ -219,7 +219,7 @@ def lacks_contents(top: Path) -> bool:
     return (b"promisor" in text or b"[include" in text) and is_partial_clone(top)
 
 
-def _ask_counts(top: Path, *arguments: str) -> Answer:
+def _ask_line_counts(top: Path, *arguments: str) -> Answer:
     command = ("log", "--shortstat", "-z", "-M", *PLAIN_DIFF, "--format=%x00%H")
     return Answer(*LARGE_CACHE, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
 
@@ -243,7 +243,7 @@ def _files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[s
     return changed, paths, renames
 
 
-def _mended(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

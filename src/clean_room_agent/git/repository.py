@@ -218,7 +218,7 @@ def find_top(path: Path) -> Path:
             raise RepositoryError(
                 f"{path} is a bare repository: it has no files to work on", hint="clone it first"
             ) from exc
-        raise _unfit(path, exc) from exc
+        raise _refusal_of(path, exc) from exc
     return top
 
 
@@ -426,7 +426,7 @@ def _is_regular(top: Path, path: str) -> bool:
         return False
 
 
-def _unfit(path: Path, exc: GitError) -> RepositoryError:
+def _refusal_of(path: Path, exc: GitError) -> RepositoryError:
     if "dubious ownership" in exc.message:
         hint = f"it belongs to another user; if you trust it: git config --global --add safe.directory {path}"
     elif "not a git repository" in exc.message:

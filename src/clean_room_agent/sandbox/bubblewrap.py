@@ -147,7 +147,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         """
         done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
-            said = _last_words(done)
+            said = _error_output(done)
             raise CommandError(
                 f"the sandbox could not be set up: {said}", hint=remedy_for(said), command=done.command
             )
@@ -164,7 +164,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
-        self._refuse_detours()
+        self._refuse_links()
         with contextlib.ExitStack() as stack:
             files: list[int] = []
 
@@ -198,7 +198,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             _wait_for_end(told.get("child-pid", 0))
             return done, "exit-code" in told
 
-    def _refuse_detours(self) -> None:
+    def _refuse_links(self) -> None:
         """Refuse mounts through symbolic links in the tree, which an earlier command may have created.
 
         Raises:
@@ -222,7 +222,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 something.
         """
         done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
-        said = _last_words(done)
+        said = _error_output(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(
                 f"a trial of the sandbox did not finish: {said or 'it was killed'}",
@@ -284,7 +284,7 @@ def remedy_for(said: str) -> str:
     return f"{found}; {OTHER_REMEDY}" if found else OTHER_REMEDY
 
 
-def _last_words(done: proc.Completed) -> str:
+def _error_output(done: proc.Completed) -> str:
     return done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 

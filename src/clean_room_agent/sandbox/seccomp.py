@@ -174,21 +174,21 @@ def filter_program(machine: str | None = None) -> bytes | None:
         return None
     code, column = kind
     program = [
-        _do(LOAD, MACHINE_AT),
-        _do(JUMP_EQUAL, code, 1, 0),
-        _do(RETURN, KILL),
+        _instruction(LOAD, MACHINE_AT),
+        _instruction(JUMP_EQUAL, code, 1, 0),
+        _instruction(RETURN, KILL),
     ]
     if code == X86_64:
         program += [
-            _do(LOAD, NUMBER_AT),
-            _do(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
-            _do(RETURN, FAIL | errno.EPERM),
+            _instruction(LOAD, NUMBER_AT),
+            _instruction(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
+            _instruction(RETURN, FAIL | errno.EPERM),
         ]
     for rule in _rules():
         number = rule.numbers[column]
         if number is not None:
             program += _block(number, rule)
-    return b"".join([*program, _do(RETURN, ALLOW)])
+    return b"".join([*program, _instruction(RETURN, ALLOW)])
 
 
 def _rules() -> Iterator[CallRule]:
@@ -200,15 +200,15 @@ def _rules() -> Iterator[CallRule]:
 def _block(number: int, rule: CallRule) -> list[bytes]:
     """The instructions for one rule; they fall through if it is a different call, or a test does not hold."""
     left = 2 * len(rule.tests) + 1
-    block = [_do(LOAD, NUMBER_AT), _do(JUMP_EQUAL, number, 0, left)]
+    block = [_instruction(LOAD, NUMBER_AT), _instruction(JUMP_EQUAL, number, 0, left)]
     for test in rule.tests:
         left -= 2
         at = ARGUMENTS_AT + 8 * test.argument + 4 * test.high
         jump = {"equals": JUMP_EQUAL, "differs": JUMP_EQUAL, "is at least": JUMP_GREATER_EQUAL}
         ways = (left, 0) if test.how == "differs" else (0, left)
-        block += [_do(LOAD, at), _do(jump.get(test.how, JUMP_SET), test.value, *ways)]
-    return [*block, _do(RETURN, FAIL | rule.error)]
+        block += [_instruction(LOAD, at), _instruction(jump.get(test.how, JUMP_SET), test.value, *ways)]
+    return [*block, _instruction(RETURN, FAIL | rule.error)]
 
 
-def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)

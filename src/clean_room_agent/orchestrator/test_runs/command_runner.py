@@ -213,7 +213,7 @@ class CommandRunner(Struct, kw_only=True):
         notified. After a timeout, the code is that of `timeout`.
         """
         done = self._completed(command)
-        return 124 if done.timed_out else done.returncode, self._said(done)
+        return 124 if done.timed_out else done.returncode, self._normalised_output(done)
 
     def inform(self, commit: str) -> tuple[str | None, str | None]:
         """The output of the lint and type-check commands at `commit`; None for one that is not configured. It decides
@@ -224,7 +224,7 @@ class CommandRunner(Struct, kw_only=True):
         return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
 
     def _inform(self, command: str | None) -> str | None:
-        return None if command is None else self._said(self._completed(command))
+        return None if command is None else self._normalised_output(self._completed(command))
 
     def _completed(self, command: str) -> proc.Completed:
         self._before_command()
@@ -238,7 +238,7 @@ class CommandRunner(Struct, kw_only=True):
         with self.timed(TimeKind.SANDBOX, "copied folders"):
             self.tree.before_command()
 
-    def _said(self, done: proc.Completed) -> str:
+    def _normalised_output(self, done: proc.Completed) -> str:
         output = b"".join(done.marked_streams()).decode("utf-8", "replace")
         return normalise(output, (self.root, self.tree.repo_top))
 
@@ -469,7 +469,7 @@ def run_tests(
         )
     watched = read_watched(report)
     shown = tuple((name, relative_paths(file, (cwd, *roots))) for name, file in watched.replaced)
-    run = _settle(command, done, output, reading, (cwd, *roots))
+    run = _test_run_of(command, done, output, reading, (cwd, *roots))
     trace = read_trace(report) if TREE_VARIABLE in env else NO_TRACE
     return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown), trace=trace)
 
@@ -486,7 +486,7 @@ def _cut_short(reading: Reading, problem: str) -> Reading:
     return structs.replace(reading, report=structs.replace(reading.report, whole=False, problem=problem))
 
 
-def _settle(
+def _test_run_of(
     command: str, done: proc.Completed, output: str, reading: Reading, roots: Sequence[Path]
 ) -> TestRun:
     outcomes = merge(
@@ -495,7 +495,7 @@ def _settle(
     shown = normalise(first_and_last_lines(output), roots)
 
     tree = SourceTree(roots[0])
-    ordered = sorted(reading.failures, key=_order)
+    ordered = sorted(reading.failures, key=_uncollected_first)
     described = [
         describe(failure, roots, tree, with_values=place < MAX_DESCRIBED)
         for place, failure in enumerate(ordered[:MAX_EXPLAINED])
@@ -521,7 +521,7 @@ def _settle(
     )
 
 
-def _order(failure: Failure) -> tuple[bool, str]:
+def _uncollected_first(failure: Failure) -> tuple[bool, str]:
     """Files that could not be collected (no test part in the name) first, then by name."""
     return ("::" in failure.name or " > " in failure.name, failure.name)
 

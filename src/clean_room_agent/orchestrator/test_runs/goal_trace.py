@@ -386,13 +386,13 @@ def _lines_by_test(records: Iterable[TraceRecord]) -> list[set[tuple[str, int]]]
 
 def _without_secrets(call: ObservedCall, secrets: Redactor) -> ObservedCall:
     return ObservedCall(
-        arguments=tuple((name, _shown(name, value, secrets)) for name, value in call.arguments),
-        result=_shown("", call.result, secrets),
-        values=tuple((name, _shown(name, value, secrets)) for name, value in call.values),
+        arguments=tuple((name, _show_value(name, value, secrets)) for name, value in call.arguments),
+        result=_show_value("", call.result, secrets),
+        values=tuple((name, _show_value(name, value, secrets)) for name, value in call.values),
     )
 
 
-def _shown(name: str, value: str, secrets: Redactor) -> str:
+def _show_value(name: str, value: str, secrets: Redactor) -> str:
     """The value as it is shown: shortened, without line breaks and secrets. A name says what is assigned to it."""
     head = f"{name} = " if name else ""
     text, at, pieces = f"{head}{value}", 0, []

@@ -74,7 +74,7 @@ def ignored_imports(top: Path) -> tuple[str, ...]:
     by_module = {_module(path): path for path in ignored}
     found: set[str] = set()
     for path in code[:MAX_READ]:
-        text = _text(top, path)
+        text = _read_text(top, path)
         if stems.search(text):
             wanted = _python_modules(path, text) if path.endswith(PYTHON) else _script_modules(path, text)
             found.update(_providers(set(wanted), by_module, modules))
@@ -96,7 +96,7 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
     package = package_of(missing) if missing is not None else ""
     if package and package not in own_names(top):
         used = bool(path) and not is_test_path(path)
-        declared = any(package.casefold() in _text(top, name).casefold() for name in _declarations(top))
+        declared = any(package.casefold() in _read_text(top, name).casefold() for name in _declarations(top))
         if (used or declared) and not re.search(rf"\b{re.escape(package)}\b", task):
             remedy = (
                 f"install {package} where the command finds it, or link the environment with [worktree] link"
@@ -202,7 +202,7 @@ def module_name(path: str) -> str:
     return posixpath.basename(_module(path))
 
 
-def _text(top: Path, path: str) -> str:
+def _read_text(top: Path, path: str) -> str:
     """The beginning of the regular file; "" if there is none."""
     try:
         return safe_open.read_bytes(top, path, max_bytes=MAX_BYTES).decode("utf-8", "replace")
@@ -243,14 +243,14 @@ def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str])
             (test for test in after.failing if test.name in unloaded), FailingTest(name=unloaded[0])
         )
         files = [files_meant(name)[0] for name in unloaded]
-        return _in_words(_error(failing.message) or _error(after.end.excerpt), failing, after, files)
+        return _describe(_error(failing.message) or _error(after.end.excerpt), failing, after, files)
     ended = not after.report.whole and not after.report.outcomes and not after.end.timed_out
     if not ended or not before.report.whole:
         return ""
     error = _error(after.report.problem) or _error(after.end.excerpt)
     frame = after.frames[0] if after.frames else StackFrame(path="")
     return (
-        _in_words(error, FailingTest(name="", path=frame.path, line=frame.line), after, []) if error else ""
+        _describe(error, FailingTest(name="", path=frame.path, line=frame.line), after, []) if error else ""
     )
 
 
@@ -290,7 +290,7 @@ def _error(text: str) -> str:
     return " ".join(said.split())[:MAX_ERROR]
 
 
-def _in_words(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:
+def _describe(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:
     path, line = _place(error, failing, after)
     if not path and not files:
         return ""
@@ -306,14 +306,14 @@ def _place(error: str, failing: FailingTest, after: TestRun) -> tuple[str, int]:
         for text in (failing.message, after.end.excerpt):
             said = UNPARSED.search(text)
             above = text[: said.start()] + text[said.start() :].partition("\n")[0] if said else ""
-            own = [place for place in map(_named, PLACE.finditer(above)) if _is_own(place[0])]
+            own = [place for place in map(_place_in, PLACE.finditer(above)) if _is_own(place[0])]
             if own:
                 return own[-1]
     frame = next(iter(failing.frames or after.frames), StackFrame(path=failing.path, line=failing.line))
     return frame.path, frame.line
 
 
-def _named(match: re.Match[str]) -> tuple[str, int]:
+def _place_in(match: re.Match[str]) -> tuple[str, int]:
     return (match["python"] or match["script"]).removeprefix("./"), int(match["line"] or match["row"])
 
 
