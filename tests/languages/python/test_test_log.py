@@ -8,7 +8,7 @@ from clean_room_agent.languages.python.test_log import (
     with_record,
     with_records_of_unittest,
 )
-from clean_room_agent.languages.run_reports import guard_folder
+from clean_room_agent.languages.test_runner import guard_folder
 
 
 def record(name: str = "", left: str = "1", when: str = "FAIL") -> str:

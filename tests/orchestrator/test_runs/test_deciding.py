@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.orchestrator.test_runs.tiny_project import PYTEST, Write
 
-from clean_room_agent.languages.run_reports import guard_folder
+from clean_room_agent.languages.test_runner import guard_folder
 from clean_room_agent.orchestrator.test_runs import test_commands
 from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.deciding import (

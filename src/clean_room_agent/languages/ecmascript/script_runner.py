@@ -19,9 +19,14 @@ from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, 
 from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, GuardReader, ReportRequest, TooMuchError
 from clean_room_agent.languages.test_names import SEPARATOR
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import (
+    EndedCommand,
+    GuardReader,
+    ReportRequest,
+    TestRunner,
+    TooMuchError,
+)
 
 EMPTY = "''"
 """An empty string, as it is written."""

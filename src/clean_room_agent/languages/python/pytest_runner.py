@@ -35,9 +35,8 @@ from clean_room_agent.languages.python.test_log import (
     with_record,
 )
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, ReportRequest
 from clean_room_agent.languages.shell_words import shell_words
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import EndedCommand, ReportRequest, TestRunner
 from clean_room_agent.safe_open import is_file, read_bytes
 
 REFUSED = "pytest refused its command line or configuration"

@@ -12,7 +12,7 @@ from msgspec import Struct, field, structs
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import RED, Failure, Outcome, Reading, merge, worst
 from clean_room_agent.json_values import from_json
-from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
+from clean_room_agent.languages.test_runner import GuardReader, TooMuchError, guard_folder
 
 MAX_BYTES = 30_000_000
 """Of all records of one command; later failures have no record."""

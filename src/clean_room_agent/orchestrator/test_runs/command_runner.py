@@ -20,7 +20,7 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.languages.printed_values import strip_escapes
-from clean_room_agent.languages.run_reports import EndedCommand
+from clean_room_agent.languages.test_runner import EndedCommand
 from clean_room_agent.languages.test_runners import TEST_RUNNERS, runner_named
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted

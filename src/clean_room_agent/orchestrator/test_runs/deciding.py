@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.languages.run_reports import MAX_BYTES, GuardReader, TooMuchError, guard_folder
+from clean_room_agent.languages.test_runner import MAX_BYTES, GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.test_runs.scripts import Read, scripts_of
 from clean_room_agent.paths import (
     HOLDS_TESTS,

@@ -16,8 +16,8 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
 from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.json_values import from_json
-from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
+from clean_room_agent.languages.test_runner import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_runners import has_log, runner_named
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, rerun_command
 from clean_room_agent.orchestrator.test_runs.output import SourceTree, normalise_name

@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
-from clean_room_agent.languages.run_reports import (
+from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
+from clean_room_agent.languages.test_runner import (
     MAX_BYTES,
     GuardReader,
     ReportRequest,
     TooMuchError,
     guard_folder,
 )
-from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
 
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
