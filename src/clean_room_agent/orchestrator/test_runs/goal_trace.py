@@ -315,7 +315,7 @@ def _functions(
             if is_itself or not name:
                 one.observed = [_without_secrets(call, secrets) for call in ran.last] or one.observed
             one.failed_at = one.failed_at or way.get((ran.path, ran.first, ran.name), 0)
-    suspicion = _Suspicion(failing, green)
+    failing_lines, green_lines = _lines_by_test(failing), _lines_by_test(green)
     ordered = sorted(found.values(), key=lambda one: (one.near, one.path, one.first))
     return tuple(
         TracedFunction(
@@ -324,7 +324,10 @@ def _functions(
             first_line=one.first,
             last_line=one.last,
             calls=one.calls,
-            lines=tuple((line, suspicion.of(one.path, line)) for line in sorted(one.lines)),
+            lines=tuple(
+                (line, _suspiciousness((one.path, line), failing_lines, green_lines))
+                for line in sorted(one.lines)
+            ),
             observed=tuple(one.observed),
             failed_at=one.failed_at,
         )
@@ -359,21 +362,15 @@ def _nearness(
     return (1 if is_near else 2), ran.depth, -ran.order
 
 
-class _Suspicion:
-    """How suspicious lines are."""
-
-    def __init__(self, failing: Sequence[TraceRecord], green: Sequence[TraceRecord]) -> None:
-        self._failing = _lines_by_test(failing)
-        self._green = _lines_by_test(green)
-
-    def of(self, path: str, line: int) -> float:
-        """Ochiai's coefficient, to three places."""
-        if not self._green:
-            return 1.0
-        at = (path, line)
-        failed = sum(at in lines for lines in self._failing)
-        passed = sum(at in lines for lines in self._green)
-        return round(failed / math.sqrt(len(self._failing) * (failed + passed)), 3) if failed else 0.0
+def _suspiciousness(
+    at: tuple[str, int], failing: Sequence[set[tuple[str, int]]], green: Sequence[set[tuple[str, int]]]
+) -> float:
+    """Ochiai's coefficient of a line, to three places, from the lines that each test ran."""
+    if not green:
+        return 1.0
+    failed = sum(at in lines for lines in failing)
+    passed = sum(at in lines for lines in green)
+    return round(failed / math.sqrt(len(failing) * (failed + passed)), 3) if failed else 0.0
 
 
 def _lines_by_test(records: Iterable[TraceRecord]) -> list[set[tuple[str, int]]]:
