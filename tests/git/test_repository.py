@@ -15,6 +15,7 @@ from testing.repositories import (
 )
 
 from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.git.command import InBackground
 from clean_room_agent.git.command import git as hardened_git
 from clean_room_agent.git.commits import (
     FILE,
@@ -28,7 +29,6 @@ from clean_room_agent.git.commits import (
 from clean_room_agent.git.history import list_tree, read_blob
 from clean_room_agent.git.repository import (
     DEFAULT_AUTHOR,
-    PendingListing,
     Repository,
     author_of,
     find_top,
@@ -213,9 +213,9 @@ def test_the_author_is_the_users_or_an_announced_default(top: Path, monkeypatch:
 
 def test_a_listing_in_the_background_gives_the_same_or_the_same_error(top: Path, tmp_path: Path) -> None:
     write(top, {"new.py": ""})
-    assert PendingListing(top).take() == list_work_tree(top)
+    assert InBackground(lambda: list_work_tree(top)).take() == list_work_tree(top)
     with pytest.raises(RepositoryError, match="not a git repository"):
-        PendingListing(tmp_path).take()
+        InBackground(lambda: list_work_tree(tmp_path)).take()
 
 
 @pytest.mark.parametrize("ask", [find_top, list_work_tree, open_repository])

@@ -2,8 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -11,6 +13,7 @@ from clean_room_agent import proc
 from clean_room_agent.errors import CommandError, GitError
 from clean_room_agent.proc import inherited_environment
 
+ResultT = TypeVar("ResultT")
 HEX = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 OUTPUT_BOUND = 1 << 30
 
@@ -180,6 +183,35 @@ def stream_git(
         raise GitError(
             f"git {_subcommand(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
         ) from exc
+
+
+class InBackground(threading.Thread, Generic[ResultT]):
+    """Work that is done while the caller does something else."""
+
+    def __init__(self, work: Callable[[], ResultT]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self._results: list[ResultT] = []
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Do the work."""
+        try:
+            self._results.append(self._work())
+        except BaseException as exc:  # noqa: BLE001 - it is the caller's to raise
+            self._error = exc
+
+    def take(self) -> ResultT:
+        """Wait for the result. To be called once.
+
+        Raises:
+            What the work raised.
+        """
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._results.pop()
 
 
 def command_line(*arguments: str) -> tuple[str, ...]:

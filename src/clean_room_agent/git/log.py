@@ -4,7 +4,6 @@ holding only that in memory.
 
 import os
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import git, one_line, require_hex, stream_git
+from clean_room_agent.git.command import InBackground, git, one_line, require_hex, stream_git
 from clean_room_agent.git.repository import is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
@@ -59,45 +58,23 @@ class LogEntry(NamedTuple):
         return " " in self.parents
 
 
-class Answer(threading.Thread):
-    """A running git process whose output is read in the background."""
+class Answer(InBackground[list[bytes]]):
+    """A running git process whose whole output is read in the background, split at the separator."""
 
     def __init__(self, *arguments: str, top: Path, separator: bytes) -> None:
-        super().__init__(daemon=True)
-        self._arguments = arguments
-        self._top = top
-        self._separator = separator
-        self._pieces: list[bytes] = []
-        self._error: GitError | None = None
-        self._unwanted = False
-        self.start()
-
-    def run(self) -> None:
-        """Read to the end."""
-        try:
-            for piece in stream_git(
-                *self._arguments, cwd=self._top, separator=self._separator, pins=KEPT_MEMORY
-            ):
-                self._pieces.append(piece)
-                if self._unwanted:
-                    break
-        except GitError as exc:
-            self._error = exc
+        self._is_unwanted = False
+        super().__init__(lambda: self._read(arguments, top, separator))
 
     def drop(self) -> None:
         """Stop git, since its answer is not wanted."""
-        self._unwanted = True
+        self._is_unwanted = True
 
-    def take(self) -> list[bytes]:
-        """Wait for git's whole output, and split it at the separator. To be called once.
-
-        Raises:
-            GitError: git failed.
-        """
-        self.join()
-        if self._error is not None:
-            raise self._error
-        pieces, self._pieces = self._pieces, []
+    def _read(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
+        pieces = []
+        for piece in stream_git(*arguments, cwd=top, separator=separator, pins=KEPT_MEMORY):
+            pieces.append(piece)
+            if self._is_unwanted:
+                break
         return pieces
 
 

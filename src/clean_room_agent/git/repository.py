@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import stat
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -269,36 +268,6 @@ def list_work_tree(path: Path) -> Listing:
         generated=generated,
         encoded=tuple((path, why_not_shown(name)) for path, name in sorted(encoded.items())),
     )
-
-
-class PendingListing(threading.Thread):
-    """A working tree that is being listed in the background, while the caller does something else."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(name="list the working tree", daemon=True)
-        self._path = path
-        self._listing: Listing | None = None
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """List it."""
-        try:
-            self._listing = list_work_tree(self._path)
-        except BaseException as exc:  # noqa: BLE001 - it is the caller's to raise
-            self._error = exc
-
-    def take(self) -> Listing:
-        """Wait for the listing.
-
-        Raises:
-            RepositoryError: as `list_work_tree`.
-        """
-        self.join()
-        if self._listing is None:
-            assert self._error is not None
-            raise self._error
-        return self._listing
 
 
 def is_partial_clone(top: Path) -> bool:
