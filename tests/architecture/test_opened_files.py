@@ -28,7 +28,6 @@ OWN_NAMES = {
     "file_contents.py": "what its caller names: own files, and what the user named",
     "proc.py": "a file in memory",
     "workspace.py": "the workspace's own keys, and notes in the user's state folder",
-    "git/visible_metadata.py": "git's own files, by the names that git itself reads them by",
     "sandbox/policy.py": "the kernel's list of sockets, and the first bytes of an interpreter",
     "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",

@@ -26,7 +26,9 @@ from clean_room_agent.git.worktree import (
     remove_leftovers,
     remove_worktree,
     reports_beside,
+    shown_folders,
     worktree_places,
+    written_files,
 )
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
@@ -144,7 +146,6 @@ def _sandbox(
     environment: Mapping[str, str],
     report: Path,
 ) -> "Sandbox":
-    from clean_room_agent.git.visible_metadata import shown_folders, written_files
     from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Sandbox
     from clean_room_agent.sandbox.policy import GitFolder, Policy, interpreter_places, tool_places
 
