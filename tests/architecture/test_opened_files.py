@@ -26,7 +26,6 @@ OWN_NAMES = {
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
     "file_contents.py": "what its caller names: own files, and what the user named",
-    "proc.py": "a file in memory",
     "workspace.py": "the workspace's own keys, and notes in the user's state folder",
     "sandbox/policy.py": "the kernel's list of sockets, and the first bytes of an interpreter",
     "db/schema_page.py": "a page that a developer names",
