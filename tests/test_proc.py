@@ -126,6 +126,9 @@ def test_input_is_fed_and_absent_input_is_empty(tmp_path: Path, contain: bool) -
     assert done.stdout == text
     assert proc.run(("cat",), cwd=tmp_path, timeout=PATIENCE, contain=contain).stdout == b""
     assert proc.run(("true",), cwd=tmp_path, timeout=PATIENCE, input=text, contain=contain).returncode == 0
+    grow = ("sh", "-c", "echo more >> /proc/self/fd/0; cat")
+    if sys.platform == "linux":
+        assert proc.run(grow, cwd=tmp_path, timeout=PATIENCE, input=b"x", contain=contain).stdout == b"x"
 
 
 def test_a_string_is_a_shell_command(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ one that code under test has filled.
 
 import contextlib
 import errno
+import fcntl
 import functools
 import os
 import selectors
@@ -92,7 +93,11 @@ def run(
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
     out, err = Capture(bound), Capture(bound)
-    with file_in_memory(input) if input else contextlib.nullcontext(subprocess.DEVNULL) as stdin:
+    with (
+        file_in_memory(input, is_sealed=True)
+        if input
+        else contextlib.nullcontext(subprocess.DEVNULL) as stdin
+    ):
         process, control = _start(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
     child = _Child(process, control, out.feed, err.feed)
     late, exceeded = False, ""
@@ -341,10 +346,12 @@ def _start(
 
 
 @contextlib.contextmanager
-def file_in_memory(content: bytes) -> Iterator[int]:
-    """An open file with the content, at its beginning."""
+def file_in_memory(content: bytes, *, is_sealed: bool = False) -> Iterator[int]:
+    """An open file with the content, at its beginning. Who gets a sealed one cannot let it grow: such memory is counted for no
+    process.
+    """
     if sys.platform == "linux":
-        handle = os.memfd_create("cra")
+        handle = os.memfd_create("cra", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
         import tempfile  # noqa: PLC0415 - as below, for `shutil`
 
@@ -352,6 +359,10 @@ def file_in_memory(content: bytes) -> Iterator[int]:
     with os.fdopen(handle, "w+b") as file:
         file.write(content)
         file.seek(0)
+        if is_sealed and sys.platform == "linux":
+            fcntl.fcntl(
+                handle, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE
+            )
         yield handle
 
 
