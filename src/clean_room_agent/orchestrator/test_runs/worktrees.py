@@ -94,6 +94,7 @@ def set_up_sandbox(
 
         found = sandbox_inputs.find()
         if isinstance(found, Bubblewrap):
+            obstacle: Obstacle | None
             if top == Path("/"):
                 obstacle = Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
             else:
