@@ -342,15 +342,15 @@ def test_a_reset_without_a_change_makes_no_folder_anew(tree: Worktree) -> None:
 
 
 def test_commits_are_shown_without_writing_to_their_repository(repo: Repository, tmp_path: Path) -> None:
-    second = commit(repo.top, {"a.py": "new\n", "b.py": None}, "Change")
+    second = commit(repo.top, {"a.py": "new\n", "pkg/b.py": None}, "Change")
     before = git(repo.top, "worktree", "list")
     shown = ParentCheckout(repo.git_dir, tmp_path / "shown")
     shown.show(second)
     assert (shown.root / "a.py").read_text() == "new\n"
-    assert not (shown.root / "b.py").exists()
+    assert not (shown.root / "pkg/b.py").exists()
     shown.show(repo.head)
-    assert (shown.root / "a.py").read_text() == "1\n2\n3\n"
-    assert (shown.root / "b.py").exists()
+    assert (shown.root / "a.py").read_text() == "a = 1\n"
+    assert (shown.root / "pkg/b.py").exists()
     assert git(repo.top, "worktree", "list") == before
 
 
