@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from clean_room_agent.git.changes import resolve_commit, stream_changes
+from clean_room_agent.git.log import resolve_commit, stream_changes
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig

@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from clean_room_agent import proc, trust
-from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent import proc, workspace
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.proc import inherited_environment
 from testing.patience import PATIENCE
 
 AUTHOR = ("Ada Example", "ada@example.org")
@@ -90,7 +90,7 @@ def copy_repository(source: Path, target: Path) -> Path:
     shutil.copytree(source, target, symlinks=True)
     folder = target / ".clean_room"
     if folder.exists():
-        trust.trust(folder)
+        workspace.trust(folder)
     return target
 
 

@@ -73,7 +73,7 @@ def test_a_change_is_finished_first_and_then_the_run_ends() -> None:
 
 def test_asked_twice_a_change_is_broken_off_too() -> None:
     interrupts = Interrupts()
-    with interrupts.closing():
+    with interrupts.shield(is_last=True):
         interrupts.ask()
         with pytest.raises(KeyboardInterrupt):
             interrupts.ask()
@@ -81,9 +81,9 @@ def test_asked_twice_a_change_is_broken_off_too() -> None:
 
 def test_what_ends_a_run_is_not_followed_by_an_end() -> None:
     interrupts = Interrupts()
-    with interrupts.closing():
+    with interrupts.shield(is_last=True):
         interrupts.ask()
-    with pytest.raises(ZeroDivisionError), interrupts.closing():
+    with pytest.raises(ZeroDivisionError), interrupts.shield(is_last=True):
         raise ZeroDivisionError
 
 

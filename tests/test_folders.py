@@ -12,7 +12,6 @@ from testing.patience import PATIENCE
 from testing.repositories import write
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.folders import (
     FRESH,
@@ -25,6 +24,7 @@ from clean_room_agent.folders import (
     temporary_folder,
     user_folder,
 )
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.workspace import hold, is_held
 
 KILLED = """

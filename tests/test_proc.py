@@ -8,11 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment, marked
 from clean_room_agent.errors import CommandError
+from clean_room_agent.proc import (
+    SLACK,
+    Capture,
+    absolute_entries,
+    absolute_program,
+    inherited_environment,
+    outside_environment,
+)
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
 both_ways = pytest.mark.parametrize("contain", [True, False])
@@ -117,6 +126,9 @@ def test_input_is_fed_and_absent_input_is_empty(tmp_path: Path, contain: bool) -
     assert done.stdout == text
     assert proc.run(("cat",), cwd=tmp_path, timeout=PATIENCE, contain=contain).stdout == b""
     assert proc.run(("true",), cwd=tmp_path, timeout=PATIENCE, input=text, contain=contain).returncode == 0
+    grow = ("sh", "-c", "echo more >> /proc/self/fd/0; cat")
+    if sys.platform == "linux":
+        assert proc.run(grow, cwd=tmp_path, timeout=PATIENCE, input=b"x", contain=contain).stdout == b"x"
 
 
 def test_a_string_is_a_shell_command(tmp_path: Path) -> None:
@@ -132,7 +144,7 @@ def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) 
     assert done.stdout.startswith(b"HEAD\0")
     assert done.stdout.endswith(b"\0TAIL")
     assert done.stderr_cut == 150_000_000 - 1000
-    assert b"\0\n[... 149999008 bytes left out ...]\n\0" in marked(done.stdout, done.stdout_cut)
+    assert b"\0\n[... 149999008 bytes left out ...]\n\0" in done.marked_streams()[0]
 
 
 @both_ways
@@ -251,7 +263,8 @@ def test_runs_in_threads_leave_no_zombie_and_steal_no_child(tmp_path: Path) -> N
 def test_a_stream_comes_in_pieces(tmp_path: Path) -> None:
     pieces = list(proc.stream(("printf", r"a\0\0bc\0d"), cwd=tmp_path, separator=b"\0"))
     assert pieces == [b"a", b"", b"bc", b"d"]
-    assert list(proc.stream(("printf", r"a--b--"), cwd=tmp_path, separator=b"--")) == [b"a", b"b"]
+    split = "printf a-; sleep 0.2; printf %s -b-; sleep 0.2; printf -; printf c"
+    assert list(proc.stream(("sh", "-c", split), cwd=tmp_path, separator=b"--")) == [b"a", b"b", b"c"]
     assert sum(1 for _ in proc.stream(("seq", "200000"), cwd=tmp_path)) == 200_000
 
 
@@ -353,3 +366,97 @@ def test_a_channel_is_closed_if_the_program_cannot_be_started(tmp_path: Path) ->
     for end in channel:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(end)
+
+
+HOSTILE = {
+    "LD_LIBRARY_PATH": "/usr/local/cuda/lib64:",
+    "LD_PRELOAD": "./libevil.so",
+    "LD_AUDIT": "libevil.so",
+    "DYLD_INSERT_LIBRARIES": "x",
+    "BASH_ENV": "start.sh",
+    "ENV": "start.sh",
+}
+CHUNKS = st.lists(st.binary(max_size=40), max_size=30)
+
+
+def plant(folder: Path, name: str, canary: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\ntouch {canary}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_child_gets_nothing_that_means_here() -> None:
+    given = {**HOSTILE, "PATH": ":/usr/bin:.:bin:/bin:", "HOME": "/h", "LDFLAGS": "-l", "ENVIRONMENT": "e"}
+    kept = {"PATH": "/usr/bin:/bin", "HOME": "/h", "LDFLAGS": "-l", "ENVIRONMENT": "e"}
+    assert outside_environment(given) == kept
+
+
+@pytest.mark.parametrize("path", ["", ":", ".", "bin:./x", "~/bin"])
+def test_a_path_of_relative_entries_is_empty(path: str) -> None:
+    assert absolute_entries(path) == ""
+    assert absolute_program("git", {"PATH": path}) == "git"
+
+
+def test_a_program_is_looked_up_once(tmp_path: Path) -> None:
+    plant(tmp_path / "one", "tool", tmp_path / "canary")
+    path = {"PATH": f"{tmp_path}/none:{tmp_path}/one"}
+    assert absolute_program("tool", path) == f"{tmp_path}/one/tool"
+    plant(tmp_path / "none", "tool", tmp_path / "canary")
+    assert absolute_program("tool", path) == f"{tmp_path}/one/tool"
+    assert absolute_program("./tool", path) == "./tool"
+
+
+@both_ways
+@pytest.mark.parametrize("path", [":/usr/bin:/bin", ".:/usr/bin:/bin", "bin:/usr/bin:/bin"])
+def test_no_program_of_the_folder_is_run(tmp_path: Path, path: str, *, contain: bool) -> None:
+    canary = tmp_path / "canary"
+    for folder in (tmp_path, tmp_path / "bin"):
+        for name in ("git", "true"):
+            plant(folder, name, canary)
+    for command in (("git", "--version"), "true; git --version"):
+        done = proc.run(command, cwd=tmp_path, env={"PATH": path}, timeout=PATIENCE, contain=contain)
+        assert done.stdout.startswith(b"git version")
+    assert next(iter(proc.stream(("git", "--version"), cwd=tmp_path, env={"PATH": path})))
+    assert not canary.exists()
+
+
+@both_ways
+@pytest.mark.parametrize("inherited", [True, False])
+def test_the_loader_hears_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, contain: bool, inherited: bool
+) -> None:
+    for name, value in HOSTILE.items():
+        monkeypatch.setenv(name, value)
+    env = None if inherited else dict(os.environ)
+    done = proc.run(("env",), cwd=tmp_path, env=env, timeout=PATIENCE, contain=contain)
+    seen = {line.partition("=")[0] for line in done.stdout.decode().splitlines()}
+    assert seen.isdisjoint(HOSTILE)
+    assert b"cannot be preloaded" not in done.stderr
+
+
+def test_output_within_the_bound_is_whole() -> None:
+    capture = Capture(10)
+    for chunk in (b"0123", b"4567", b"89"):
+        capture.feed(chunk)
+    assert (capture.data(), capture.cut()) == (b"0123456789", 0)
+    capture.feed(b"ab")
+    assert (capture.data(), capture.cut()) == (b"01234789ab"[:5] + b"789ab", 2)
+
+
+@given(chunks=CHUNKS, bound=st.integers(2, 50))
+def test_both_ends_are_kept_and_the_rest_is_counted(chunks: list[bytes], bound: int) -> None:
+    capture, whole = Capture(bound), b"".join(chunks)
+    for chunk in chunks:
+        capture.feed(chunk)
+    half = bound // 2
+    kept = whole if len(whole) <= 2 * half else whole[:half] + whole[-half:]
+    assert capture.data() == kept
+    assert capture.cut() == len(whole) - len(kept)
+
+
+def test_a_long_stream_is_held_in_little_memory() -> None:
+    capture = Capture(100)
+    for _ in range(100):
+        capture.feed(b"x" * 5_000)
+        assert len(capture.tail) <= 2 * capture.half + SLACK
+    assert capture.cut() == 500_000 - 100

@@ -35,8 +35,7 @@ from benchmarks.commits.checkouts import (
 from benchmarks.commits.commit_list import CommitEntry, CommitList
 from clean_room_agent.app.config_file import write_config
 from clean_room_agent.training.gold_edits import GoldFile
-from clean_room_agent.trust import state_folder
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, state_folder
 
 SOLVE_TIMEOUT_S = 900.0
 USERS_NOTE = "a file of the user's, in nobody's way\n"

@@ -39,8 +39,7 @@ from benchmarks.index.index_table import (
     render,
 )
 from benchmarks.results import write_section
-from clean_room_agent.trust import trust
-from clean_room_agent.workspace import FOLDER, Workspace
+from clean_room_agent.workspace import FOLDER, Workspace, trust
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 

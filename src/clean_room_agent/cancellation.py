@@ -56,24 +56,17 @@ class Interrupts:
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
-    def shield(self) -> Iterator[None]:
-        """The body completes before the first Ctrl-C takes effect; shields may be nested."""
+    def shield(self, *, is_last: bool = False) -> Iterator[None]:
+        """The body completes before the first Ctrl-C takes effect; shields may be nested. One that arrives in what a run does
+        last has nothing left to interrupt, and is ignored.
+        """
         self._shields += 1
         try:
             yield
         finally:
             self._shields -= 1
-        if self._asked and not self._shields:
+        if self._asked and not self._shields and not is_last:
             raise KeyboardInterrupt
-
-    @contextlib.contextmanager
-    def closing(self) -> Iterator[None]:
-        """Like `shield`, for the end of a run: a Ctrl-C that arrives meanwhile has nothing left to interrupt and is ignored."""
-        self._shields += 1
-        try:
-            yield
-        finally:
-            self._shields -= 1
 
 
 @contextlib.contextmanager

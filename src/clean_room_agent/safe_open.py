@@ -167,15 +167,12 @@ def open_parent(root: Path, path: str) -> Iterator[tuple[int, str]]:
     Raises:
         OSError: there is no such folder, or the way to it is a link or leads outside `root`.
     """
-    *folders, name = _names(path)
-    with _handle(root) as top:
-        folder = (
-            open_beneath(top, "/".join(folders), SYNCABLE) if folders else os.open(".", SYNCABLE, dir_fd=top)
-        )
-    try:
-        yield folder, name
-    finally:
-        os.close(folder)
+    with _parent(root, path) as (parent, name):
+        folder = os.open(".", SYNCABLE, dir_fd=parent)
+        try:
+            yield folder, name
+        finally:
+            os.close(folder)
 
 
 @contextlib.contextmanager
@@ -235,14 +232,11 @@ def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int,
     *folders, name = _names(path)
     with contextlib.ExitStack() as stack:
         top = stack.enter_context(_handle(root))
-        if make:
-            for folder in folders:
+        for folder in folders:
+            if make:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(folder, dir_fd=top)
-                top = os.open(folder, FOLDER, dir_fd=top)
-                stack.callback(os.close, top)
-        elif folders:
-            top = open_beneath(top, "/".join(folders), FOLDER)
+            top = os.open(folder, FOLDER, dir_fd=top)
             stack.callback(os.close, top)
         yield top, name
 

@@ -9,10 +9,9 @@ children, even from a separate session, so "it has no child left" means "the com
 process is used because the alternative, making the whole program a subreaper, could not tell one command's orphans from
 another's, and because this one also notices when the program itself is killed.
 
-On the socket it tells `start P` with the command's process, `errno N` when the program could not be started, and `exit S`
-with the wait status once the command ended. End of file from the other side means: kill everything and leave.
-
-Only light modules are imported, and none of the package: this start-up is paid for every command.
+On the socket it tells `start P` with the command's process, and `exit S` with the wait status once the command ended. End
+of file from the other side means: kill everything and leave. Only light modules are imported, and none of the package:
+this start-up is paid for every command.
 """
 
 import contextlib
@@ -33,44 +32,45 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 def main(control: str, file_bytes: int, processes: int, command: list[bytes]) -> None:
     """Run the command."""
     set_limits(file_bytes, processes)
-    # Python may have changed its own environment (LC_CTYPE), but not what the kernel shows of it.
-    with open("/proc/self/environ", "rb") as given:  # noqa: PTH123
-        environment = dict(pair.partition(b"=")[::2] for pair in given.read().split(b"\0") if pair)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     if control == "-":
-        os.execvpe(command[0], command, environment)  # noqa: S606 - proc.py, the door, gave it
-    supervise(int(control), command, environment)
+        become(command)
+    supervise(int(control), command)
 
 
 def set_limits(file_bytes: int, processes: int) -> None:
     """Set resource limits for this process and its children."""
     if not file_bytes and not processes:
         return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = {resource.RLIMIT_CORE: 0}
     if file_bytes:
-        lower(resource.RLIMIT_FSIZE, file_bytes)
+        limits[resource.RLIMIT_FSIZE] = file_bytes
     if processes and os.getuid() != 0:  # root is not counted at all; whoever set the limit looks
         # The kernel counts all that the user runs.
         others = sum(threads for _, threads, _ in processes_of(os.getuid()).values())
-        lower(resource.RLIMIT_NPROC, others + processes)
+        limits[resource.RLIMIT_NPROC] = others + processes
+    for kind, value in limits.items():
+        _, hard = resource.getrlimit(kind)
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (lower, lower))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:  # noqa: PTH123
         score.write(b"1000")  # where memory runs out, not the user's programs but this goes first
 
 
-def lower(kind: int, value: int) -> None:
-    """Lower the limit `kind` to at most `value`."""
-    _, hard = resource.getrlimit(kind)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
+def become(command: list[bytes]) -> None:
+    """Become the command, in the environment that this process was given."""
+    # Python may have changed its own environment (LC_CTYPE), but not what the kernel shows of it.
+    with open("/proc/self/environ", "rb") as given:  # noqa: PTH123
+        environment = dict(pair.partition(b"=")[::2] for pair in given.read().split(b"\0") if pair)
+    os.execvpe(command[0], command, environment)  # noqa: S606 - proc.py, the door, gave it
 
 
-def supervise(control: int, command: list[bytes], environment: dict[bytes, bytes]) -> None:
+def supervise(control: int, command: list[bytes]) -> None:
     """Run the command, report its status, and leave none of its descendants."""
     os.set_inheritable(control, False)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        tell(control, f"errno {ctypes.get_errno()}\n")
-        return
+        raise OSError(ctypes.get_errno(), "no subreaper")
     wake, wake_write = os.pipe()
     for end in (wake, wake_write):
         os.set_blocking(end, False)
@@ -78,62 +78,35 @@ def supervise(control: int, command: list[bytes], environment: dict[bytes, bytes
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     child = os.fork()
     if child == 0:
-        become(control, command, environment)
-    let_go_of_streams()
-    poller = select.poll()
-    for descriptor in (control, wake):
-        poller.register(descriptor, select.POLLIN)
-    while control not in {descriptor for descriptor, _ in poller.poll()}:
+        os.setsid()
+        # From here: a command may kill this process's parent, and its process id must be known then.
+        tell(control, f"start {os.getpid()}\n")
+        become(command)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # so that their readers see end of file when the command closes them
+        os.dup2(null, stream)
+    while control not in select.select((control, wake), (), ())[0]:
         with contextlib.suppress(BlockingIOError):
             os.read(wake, 4096)
         reap(control, child)
-    kill_all(control, child)
-
-
-def become(control: int, command: list[bytes], environment: dict[bytes, bytes]) -> None:
-    """Become the command, in a separate session; never returns.
-
-    First it is reported on `control`: a command may kill this process's parent, and its process id must be known then.
-    """
-    try:
-        os.setsid()
-        tell(control, f"start {os.getpid()}\n")
-        os.execvpe(command[0], command, environment)  # noqa: S606 - proc.py, the door, gave it
-    except OSError as exc:
-        tell(control, f"errno {exc.errno}\n")
-    finally:
-        os._exit(127)
-
-
-def let_go_of_streams() -> None:
-    """Close the command's streams in this process, so that their readers see end of file when the command closes them."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)
-    os.close(null)
-
-
-def reap(control: int, child: int) -> bool:
-    """Reap all zombies, and report the command's status if it is among them; returns whether any child remains."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return False
-        if pid == 0:
-            return True
-        if pid == child:
-            tell(control, f"exit {status}\n")
-
-
-def kill_all(control: int, child: int) -> None:
-    """Kill all descendants, and wait for up to `KILL_SECONDS` until they are gone."""
     give_up = time.monotonic() + KILL_SECONDS
     while reap(control, child) and time.monotonic() < give_up:
         for pid in below(os.getpid(), processes_of(None)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(PAUSE_SECONDS)
+
+
+def reap(control: int, child: int) -> bool:
+    """Reap all zombies, and report the command's status if it is among them; returns whether any child remains."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return True
+            if pid == child:
+                tell(control, f"exit {status}\n")
+    return False
 
 
 def below(root: int, known: dict[int, tuple[int, int, int]]) -> list[int]:

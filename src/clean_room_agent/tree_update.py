@@ -59,7 +59,7 @@ EXECUTABLE = (":-", ":x")
 """Ends of the states of a file of which only the mode changes."""
 
 
-class Unit(Struct, frozen=True, kw_only=True):
+class PathUpdate(Struct, frozen=True, kw_only=True):
     """A path that changes, with its state (`state_of`) before and after."""
 
     path: str
@@ -76,20 +76,20 @@ class Unit(Struct, frozen=True, kw_only=True):
         return state + EXECUTABLE[bool(mode & stat.S_IXUSR)]
 
 
-class Journal(Struct, frozen=True, kw_only=True):
+class UpdateJournal(Struct, frozen=True, kw_only=True):
     """An update that has begun."""
 
     mark: Annotated[str, Meta(pattern=r"^[0-9a-f]{8}\Z")]
     """In the names of its temporary files."""
     what: str
     """Such as `applying run 3f0c8a52`."""
-    units: tuple[Unit, ...]
+    units: tuple[PathUpdate, ...]
     made: tuple[str, ...]
     """Folders that are created for it, outer ones first."""
     left: tuple[str, ...]
     """Folders from which something is removed; those that are empty then are removed, too. Inner ones first."""
 
-    def names(self, unit: Unit) -> tuple[str, str]:
+    def names(self, unit: PathUpdate) -> tuple[str, str]:
         """The temporary names of what the unit was and of what it becomes."""
         return f".cra-{self.mark}-{unit.number}.old", f".cra-{self.mark}-{unit.number}.new"
 
@@ -137,7 +137,7 @@ def update_tree(
             nothing was changed. If restoring failed as well, the message says so, and `complete_update` goes on with it.
     """
     units = _units(files, seen)
-    journal = Journal(
+    journal = UpdateJournal(
         mark=os.urandom(4).hex(),
         what=what,
         units=units,
@@ -168,11 +168,11 @@ def complete_update(top: Path, folder: Path) -> str:
     journal = _read_journal(folder)
     if journal is None:
         return ""
-    paths = _listed(unit.path for unit in journal.units)
+    paths = _sorted_list(unit.path for unit in journal.units)
     if not (folder / COMPLETE).exists():
-        with _failing(f"{journal.what} was interrupted, and undoing it failed"):
+        with _reporting_failure(f"{journal.what} was interrupted, and undoing it failed"):
             kept = _go_back(top, folder, journal)
-        _tell(journal, kept, ())
+        _raise_if_changed(journal, kept, ())
         return f"{journal.what} was interrupted; it was undone: {paths}"
     try:
         _go_forward(top, journal)
@@ -183,7 +183,7 @@ def complete_update(top: Path, folder: Path) -> str:
     return f"{journal.what} was interrupted; it was completed: {paths}"
 
 
-def _units(files: Mapping[str, NewFile | None], seen: Mapping[str, str]) -> tuple[Unit, ...]:
+def _units(files: Mapping[str, NewFile | None], seen: Mapping[str, str]) -> tuple[PathUpdate, ...]:
     """The units, removals first."""
     found = []
     for path, file in files.items():
@@ -192,12 +192,12 @@ def _units(files: Mapping[str, NewFile | None], seen: Mapping[str, str]) -> tupl
             old, new = old + EXECUTABLE[not file.executable], new + EXECUTABLE[bool(file.executable)]
         found.append((new != ABSENT, path, old, new))
     return tuple(
-        Unit(path=path, number=number, old=old, new=new)
+        PathUpdate(path=path, number=number, old=old, new=new)
         for number, (_, path, old, new) in enumerate(sorted(found))
     )
 
 
-def _missing_folders(top: Path, units: tuple[Unit, ...]) -> tuple[str, ...]:
+def _missing_folders(top: Path, units: tuple[PathUpdate, ...]) -> tuple[str, ...]:
     wanted = {folder for unit in units if unit.new for folder in folders_of(unit.path)}
     return tuple(sorted(path for path in wanted if state_of(top, path) == ABSENT))
 
@@ -208,7 +208,7 @@ def _folders_left(files: Mapping[str, NewFile | None]) -> tuple[str, ...]:
 
 
 def _prepare(
-    top: Path, journal: Journal, files: Mapping[str, NewFile | None], folders: Mapping[str, Attributes]
+    top: Path, journal: UpdateJournal, files: Mapping[str, NewFile | None], folders: Mapping[str, Attributes]
 ) -> None:
     """Write and sync everything that the update needs."""
     for path in journal.made:
@@ -228,7 +228,7 @@ def _prepare(
 
 
 @contextlib.contextmanager
-def _at(top: Path, unit: Unit) -> Iterator[tuple[int, str]]:
+def _at(top: Path, unit: PathUpdate) -> Iterator[tuple[int, str]]:
     """The folder and the name of the unit. Errors name its path, not a temporary one."""
     try:
         with safe_open.open_parent(top, unit.path) as (folder, name):
@@ -238,7 +238,7 @@ def _at(top: Path, unit: Unit) -> Iterator[tuple[int, str]]:
         raise
 
 
-def _sync_folders(top: Path, journal: Journal) -> None:
+def _sync_folders(top: Path, journal: UpdateJournal) -> None:
     """Make sure that the names of the units stay as they are; folders that are gone are left out."""
     for unit in {unit.path.rpartition("/")[0]: unit for unit in journal.units}.values():
         try:
@@ -258,7 +258,7 @@ def _make_folder(top: Path, path: str, attributes: Attributes | None) -> None:
         sync_handle(folder)
 
 
-def _go_forward(top: Path, journal: Journal) -> None:
+def _go_forward(top: Path, journal: UpdateJournal) -> None:
     """Rename, or remove, all that is not yet as it should become. Needs no space.
 
     Raises:
@@ -281,7 +281,7 @@ def _go_forward(top: Path, journal: Journal) -> None:
     _sync_folders(top, journal)
 
 
-def _was_written_to(top: Path, journal: Journal, unit: Unit) -> bool:
+def _was_written_to(top: Path, journal: UpdateJournal, unit: PathUpdate) -> bool:
     """Whether the old file was written to since it was compared, by a program that had it open."""
     old, _ = journal.names(unit)
     try:
@@ -293,7 +293,7 @@ def _was_written_to(top: Path, journal: Journal, unit: Unit) -> bool:
         return False
 
 
-def _replace(folder: int, name: str, unit: Unit, new: str) -> None:
+def _replace(folder: int, name: str, unit: PathUpdate, new: str) -> None:
     present = unit.state(folder, name)
     if unit.new == ABSENT:
         if present == unit.old:
@@ -308,7 +308,7 @@ def _replace(folder: int, name: str, unit: Unit, new: str) -> None:
     os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _can_go(top: Path, journal: Journal, unit: Unit) -> bool:
+def _can_go(top: Path, journal: UpdateJournal, unit: PathUpdate) -> bool:
     """Whether the unit is already what it should become, or still can be. What the user did with it then is theirs."""
     _, new = journal.names(unit)
     try:
@@ -325,7 +325,7 @@ def _can_go(top: Path, journal: Journal, unit: Unit) -> bool:
         return unit.new == ABSENT
 
 
-def _go_back(top: Path, folder: Path, journal: Journal) -> Kept:
+def _go_back(top: Path, folder: Path, journal: UpdateJournal) -> Kept:
     """Restore what the update has changed, and remove all that it made. Needs no space."""
     if (folder / COMPLETE).exists():
         (folder / COMPLETE).rename(folder / UNDOING)
@@ -359,7 +359,7 @@ def _go_back(top: Path, folder: Path, journal: Journal) -> Kept:
     return Kept(restored=tuple(sorted(restored)), changed=tuple(sorted(changed)))
 
 
-def _restore(folder: int, name: str, unit: Unit, old: str, new: str) -> str | None:
+def _restore(folder: int, name: str, unit: PathUpdate, old: str, new: str) -> str | None:
     """Restore one path: "" if that changed it, None if there was nothing to do, else why it was left alone."""
     present, has_old = unit.state(folder, name), exists_in(folder, old)
     if present == unit.old:  # not begun, or restored already
@@ -381,9 +381,9 @@ def _restore(folder: int, name: str, unit: Unit, old: str, new: str) -> str | No
     return ""
 
 
-def _end(top: Path, folder: Path, journal: Journal) -> None:
+def _end(top: Path, folder: Path, journal: UpdateJournal) -> None:
     """Remove what a complete update no longer needs, the journal last."""
-    with _failing(f"{journal.what} is done, but its temporary files cannot be removed"):
+    with _reporting_failure(f"{journal.what} is done, but its temporary files cannot be removed"):
         for unit in journal.units:
             try:
                 with _at(top, unit) as (parent, _):
@@ -400,17 +400,17 @@ def _end(top: Path, folder: Path, journal: Journal) -> None:
         _remove(folder, COMPLETE)
 
 
-def _undo_after(top: Path, folder: Path, journal: Journal, error: BaseException) -> None:
+def _undo_after(top: Path, folder: Path, journal: UpdateJournal, error: BaseException) -> None:
     """Undo the update because of the error, and raise it in words if it is one of files; else return.
 
     Raises:
         RepositoryError: see `update_tree`.
     """
-    with _failing(f"{journal.what} failed ({_reason(error)}), and so did undoing it"):
+    with _reporting_failure(f"{journal.what} failed ({_reason(error)}), and so did undoing it"):
         kept = _go_back(top, folder, journal)
     match error:
         case _ChangedError():
-            _tell(journal, kept, error.paths)
+            _raise_if_changed(journal, kept, error.paths)
         case OSError() | UsageError():
             raise RepositoryError(
                 f"{journal.what} failed: {_reason(error)}; nothing was changed", hint=_remedy(error)
@@ -419,7 +419,7 @@ def _undo_after(top: Path, folder: Path, journal: Journal, error: BaseException)
             pass
 
 
-def _tell(journal: Journal, kept: Kept, blocked: tuple[str, ...]) -> None:
+def _raise_if_changed(journal: UpdateJournal, kept: Kept, blocked: tuple[str, ...]) -> None:
     """Say what could not be done because the user had changed it meanwhile, if anything.
 
     Raises:
@@ -431,12 +431,12 @@ def _tell(journal: Journal, kept: Kept, blocked: tuple[str, ...]) -> None:
     known = {*blocked} - {each.partition(" (")[0] for each in kept.changed}
     words += ", ".join(sorted({*kept.changed, *known}))
     if kept.restored:
-        words += f"; restored: {_listed(kept.restored)}"
+        words += f"; restored: {_sorted_list(kept.restored)}"
     raise RepositoryError(words, hint="look at these files; then run the command again")
 
 
 @contextlib.contextmanager
-def _failing(words: str) -> Iterator[None]:
+def _reporting_failure(words: str) -> Iterator[None]:
     """Say in these words that a file could not be written, and that it is still to be done."""
     try:
         yield
@@ -471,9 +471,9 @@ def _remedy(error: OSError | UsageError) -> str:
             return "remove the cause"
 
 
-def _read_journal(folder: Path) -> Journal | None:
+def _read_journal(folder: Path) -> UpdateJournal | None:
     try:
-        return from_plain(json.loads(safe_open.read_bytes(folder, JOURNAL)), Journal)
+        return from_plain(json.loads(safe_open.read_bytes(folder, JOURNAL)), UpdateJournal)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
@@ -497,5 +497,5 @@ def _remove_empty(top: Path, path: str) -> None:
         sync_handle(folder)
 
 
-def _listed(paths: Iterable[str]) -> str:
+def _sorted_list(paths: Iterable[str]) -> str:
     return ", ".join(sorted(paths))

@@ -17,11 +17,9 @@ from msgspec import Struct
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
-from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
-from clean_room_agent.sandbox.escapes import BECOME_NOBODY, NOBODY, Attempt, find_python
-from clean_room_agent.sandbox.limits import Limits
-from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import tool_places
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Limits, Sandbox
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY, NOBODY, EscapeAttempt, find_python
+from clean_room_agent.sandbox.policy import GitFolder, Policy, tool_places
 
 SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("helpers.py", "attempts.py"))
 """The program that tries to escape, in the order in which its parts are joined."""
@@ -110,7 +108,7 @@ def try_escapes(
     as_nobody: bool = False,
     weaken: Callable[[Sandbox], Sandbox] = lambda sandbox: sandbox,
     bounds: Iterable[str] = tuple(BOUNDS),
-) -> tuple[Attempt, ...]:
+) -> tuple[EscapeAttempt, ...]:
     """Run every attempt, as the user or (root only) as an unprivileged user, and return the outcomes.
 
     `weaken` makes holes, to see that they are found; `bounds` are those of `BOUNDS` that are tried, which takes seconds.
@@ -141,27 +139,29 @@ def try_escapes(
         time.sleep(DAEMON_S)
         traces = _traces(scene, untouched)
         found = [
-            Attempt(
+            EscapeAttempt(
                 name=name, blocked=word == "refused" and name not in traces, detail=traces.get(name, detail)
             )
             for name, word, detail in told
         ]
         names = {name for name, _, _ in told}
         found += [
-            Attempt(name=name, blocked=False, detail=detail)
+            EscapeAttempt(name=name, blocked=False, detail=detail)
             for name, detail in traces.items()
             if name not in names
         ]
         return (*found, *(_bound(sandbox, scene, given, name) for name in bounds))
 
 
-def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name: str) -> Attempt:
+def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name: str) -> EscapeAttempt:
     """Whether a command is stopped at the limit that `name` describes, with everything that it started."""
     timed = name == "run beyond the time"
     command = (scene.python, "-I", "-S", "-c", BOUNDS[name])
     done = sandbox.run(command, env=environment, timeout=2.0 if timed else TIMEOUT_S)
     ended = bool(done.exceeded) or (timed and done.timed_out) or b"BlockingIOError" in done.stderr
-    return Attempt(name=name, blocked=ended, detail=f"{done.exceeded or 'time'}, {done.duration_s:.1f} s")
+    return EscapeAttempt(
+        name=name, blocked=ended, detail=f"{done.exceeded or 'time'}, {done.duration_s:.1f} s"
+    )
 
 
 def _traces(scene: Scene, untouched: Mapping[str, str]) -> dict[str, str]:

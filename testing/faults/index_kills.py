@@ -17,12 +17,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError
-from clean_room_agent.trust import trust
-from clean_room_agent.workspace import FOLDER
+from clean_room_agent.proc import inherited_environment
+from clean_room_agent.workspace import FOLDER, trust
 from testing.faults.figures import Effort, Figure
 from testing.index_dump import Rows, dump
 from testing.repositories import commit, git, make_repository, write

@@ -21,8 +21,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.execute.diagnose import DOCTOR
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.trust import trust
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, trust
 from testing import repositories
 from testing.faults.figures import Effort, Figure
 from testing.faults.killing import Ended, run_killed

@@ -28,8 +28,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
-from clean_room_agent.trust import is_ours
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, is_ours
 from testing.faults.figures import Effort, Figure
 from testing.runs.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
 from testing.servers.describing import DescribingModel

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clean_room_agent.execute.edits.rules import Places
-from clean_room_agent.git.command import Named
+from clean_room_agent.git.command import NamedPrograms
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import ChangedPath
 from clean_room_agent.git.repository import Repository
@@ -17,7 +17,7 @@ from clean_room_agent.orchestrator.commits import RunCommits, Tree
 
 PLACE = Path("/memory")
 REPOSITORY = Repository(
-    top=PLACE, git_dir=PLACE / ".git", common_dir=PLACE / ".git", head="0" * 40, named=Named()
+    top=PLACE, git_dir=PLACE / ".git", common_dir=PLACE / ".git", head="0" * 40, named=NamedPrograms()
 )
 
 Files = Mapping[str, str]

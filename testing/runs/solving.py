@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from clean_room_agent import file_contents, proc
 from clean_room_agent.app.config_file import write_config
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.cli.main import run
 from clean_room_agent.indexer.extract import prepare
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.training.gold_edits import GoldFile
-from clean_room_agent.trust import state_folder
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, state_folder
 from testing import repositories
 from testing.oracle.oracle import Oracle
 from testing.patience import PATIENCE

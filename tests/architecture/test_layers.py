@@ -9,7 +9,7 @@ import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.proc import inherited_environment
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "clean_room_agent"

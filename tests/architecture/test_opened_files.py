@@ -26,11 +26,8 @@ OWN_NAMES = {
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
     "file_contents.py": "what its caller names: own files, and what the user named",
-    "workspace.py": "the workspace's own key",
-    "trust.py": "notes in the user's state folder, and a key that it has just made",
-    "git/visible_metadata.py": "git's own files, by the names that git itself reads them by",
-    "sandbox/tool_mounts.py": "the first bytes of an interpreter",
-    "sandbox/policy.py": "the kernel's list of sockets",
+    "workspace.py": "the workspace's own keys, and notes in the user's state folder",
+    "sandbox/policy.py": "the kernel's list of sockets, and the first bytes of an interpreter",
     "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",
     "db/session.py": "the session's own file",
@@ -50,11 +47,10 @@ OWN_NAMES = {
     # git's own files, and folders that this program has just made
     "git/log.py": "git's own folder",
     "git/commits.py": "the user's index, and folders of its own",
-    "git/checkout.py": "a repository of its own",
-    "git/worktree.py": "the worktree's .git file, which it may find swapped",
+    "git/worktree.py": "the worktree's .git file, which it may find swapped, and a repository of its own",
     # the sandbox and its attempts to get out, in folders of their own
     "sandbox/escapes.py": "a scene of its own",
-    "sandbox/limits.py": "/proc",
+    "sandbox/bubblewrap.py": "/proc",
     "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",

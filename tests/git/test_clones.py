@@ -7,8 +7,8 @@ import pytest
 from testing.repositories import commit, git, make_repository
 
 from clean_room_agent.errors import GitError, UsageError
-from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects, clone
+from clean_room_agent.git.worktree import ParentCheckout
 
 
 @pytest.fixture

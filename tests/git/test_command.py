@@ -11,7 +11,7 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import (
     LITTLE,
     MAKE_ROOM,
-    Named,
+    NamedPrograms,
     environment,
     named_programs,
     one_line,
@@ -32,11 +32,11 @@ def test_hooks_and_filters_with_names_of_their_own_are_found(top: Path) -> None:
     git(top, "config", "--add", "hook.a=b.c.event", "post-checkout")
     git(top, "config", "hook.lonely.event", "post-commit")
     git(top, "config", "filter.lfs.process", "git-lfs")
-    assert named_programs(top) == Named(filters=("lfs",), hooks=("a=b.c", "lonely"))
+    assert named_programs(top) == NamedPrograms(filters=("lfs",), hooks=("a=b.c", "lonely"))
 
 
 def test_a_configured_hook_is_off_in_every_way_that_some_git_knows(top: Path) -> None:
-    given = environment({}, Named(hooks=("a=b",)))
+    given = environment({}, NamedPrograms(hooks=("a=b",)))
     said = {
         given[f"GIT_CONFIG_KEY_{number}"]: given[f"GIT_CONFIG_VALUE_{number}"]
         for number in range(int(given["GIT_CONFIG_COUNT"]))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import CraError
-from clean_room_agent.git import branches, changes, history, log, refs, worktree
-from clean_room_agent.git.checkout import ParentCheckout
+from clean_room_agent.git import history, log, refs, worktree
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import ParentCheckout
 
-SOURCE = Path(changes.__file__).parent
+SOURCE = Path(log.__file__).parent
 ENDS = frozenset({"--", "--end-of-options"})
 GIT = frozenset({"git", "stream_git", "Answer", "_read", "_read_once", "_ask_counts"})
 
@@ -30,10 +30,10 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
         repo, "refs/cra/t/x", repo.head, expected=name or "0"
     ),
     "kept": lambda repo, name: refs.keep_commit(repo, "refs/heads/main", name),
-    "branch": lambda repo, name: branches.create_branch(repo, "cra/x", name),
+    "branch": lambda repo, name: refs.create_branch(repo, "cra/x", name),
     "synced": refs.sync_commit,
     "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
-    "changes": lambda repo, name: list(changes.stream_changes(repo.git_dir, name)),
+    "changes": lambda repo, name: list(log.stream_changes(repo.git_dir, name)),
     "walk": lambda repo, name: list(log.walk(repo.top, name)),
     "work tree": lambda repo, name: worktree.add_worktree(repo, name, repo.top.parent / "new", "t"),
     "checkout": lambda repo, name: ParentCheckout(repo.git_dir, repo.top.parent / "new").show(name),

@@ -45,7 +45,7 @@ def top(tmp_path: Path) -> Path:
 def test_a_clean_tree_is_head_itself(top: Path) -> None:
     taken = take(top)
     assert taken.commit == git(top, "rev-parse", "HEAD")
-    assert (taken.dirty_tracked, taken.untracked, taken.excluded, taken.reshaped) == ((), (), (), ())
+    assert (taken.dirty_tracked, taken.untracked, taken.excluded) == ((), (), ())
     assert git(top, "rev-parse", "refs/cra/t1/base") == taken.commit
 
 
@@ -227,17 +227,6 @@ def test_line_ends_in_the_worktree_are_the_users(
     write(top, files)
     taken = take(top)
     assert check_out(top, taken, tmp_path / "wt").items() >= files.items()
-    assert taken.reshaped == ()
-
-
-def test_line_ends_that_cannot_come_back_are_announced(tmp_path: Path) -> None:
-    top = make_repository(
-        tmp_path / "repo", {".gitattributes": "*.txt text\n", "a.txt": "one\n", "b.txt": "b\n"}
-    )
-    git(top, "config", "core.autocrlf", "true")
-    git(top, "config", "core.safecrlf", "true")
-    write(top, {"a.txt": b"one\r\nmixed\n", "b.txt": b"b\r\nc\r\n"})
-    assert take(top).reshaped == ("a.txt",)
 
 
 def test_filter_drivers_never_run_and_their_files_are_left_out(tmp_path: Path) -> None:

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from testing.repositories import fingerprint, git, make_repository, write
+from testing.repositories import commit, fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.worktree import (
+    ParentCheckout,
     Worktree,
     add_worktree,
+    bare_configuration,
     remove_worktree,
     reset_worktree,
+    shown_folders,
     stand_on,
     tasks_of_worktrees,
+    written_files,
 )
 
 FILES = {"a.py": "a = 1\n", "pkg/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules\n.venv\n"}
@@ -335,3 +339,45 @@ def test_a_reset_without_a_change_makes_no_folder_anew(tree: Worktree) -> None:
     write(tree.path, {"new.txt": "", "a.py": "changed"})
     reset(tree)
     assert ((tree.path / "pkg").stat().st_ino, (tree.path / "pkg/b.py").stat().st_ino) == before
+
+
+def test_commits_are_shown_without_writing_to_their_repository(repo: Repository, tmp_path: Path) -> None:
+    second = commit(repo.top, {"a.py": "new\n", "pkg/b.py": None}, "Change")
+    before = git(repo.top, "worktree", "list")
+    shown = ParentCheckout(repo.git_dir, tmp_path / "shown")
+    shown.show(second)
+    assert (shown.root / "a.py").read_text() == "new\n"
+    assert not (shown.root / "pkg/b.py").exists()
+    shown.show(repo.head)
+    assert (shown.root / "a.py").read_text() == "a = 1\n"
+    assert (shown.root / "pkg/b.py").exists()
+    assert git(repo.top, "worktree", "list") == before
+
+
+def test_a_commit_with_our_own_folder_is_not_checked_out(repo: Repository, tmp_path: Path) -> None:
+    bad = commit(repo.top, {".clean_room/config.toml": "x"}, "Mine")
+    with pytest.raises(GitError, match="belongs to this program"):
+        ParentCheckout(repo.git_dir, tmp_path / "shown").show(bad)
+
+
+def test_no_remote_helper_or_password_is_shown(repo: Repository) -> None:
+    git(repo.top, "remote", "add", "origin", "https://user:password@example.org/x")
+    git(repo.top, "config", "credential.helper", "!steal")
+    told = bare_configuration(repo).decode()
+    assert "repositoryformatversion = 0" in told
+    assert not {"password", "steal", "remote"} & set(told.replace("/", " ").split())
+    assert "example.org" not in told
+
+
+def test_refs_are_shown_as_names_and_objects_as_they_are(repo: Repository) -> None:
+    files = written_files(repo)
+    assert f"{repo.head} refs/heads/main" in files["packed-refs"].decode()
+    assert "shallow" not in files
+    assert shown_folders(repo) == {"objects": repo.common_dir / "objects"}
+
+
+def test_objects_that_are_a_link_are_not_shown(repo: Repository) -> None:
+    objects = repo.common_dir / "objects"
+    objects.rename(repo.top / "kept")
+    objects.symlink_to(repo.top / "kept")
+    assert shown_folders(repo) == {}

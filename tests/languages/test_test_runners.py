@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, ReportRequest
 from clean_room_agent.languages.test_names import files_meant, is_of_file
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import EndedCommand, ReportRequest, TestRunner
 from clean_room_agent.languages.test_runners import HOLDER, TEST_RUNNERS, runner_named
 
 EACH = pytest.mark.parametrize("runner", TEST_RUNNERS, ids=lambda runner: runner.name)

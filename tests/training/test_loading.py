@@ -10,7 +10,7 @@ import pytest
 from tests.training.test_dataset import CARD, entries, lines
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.training.dataset import FORMATS, write_dataset
 
 LOAD = """

@@ -7,19 +7,19 @@ import pytest
 from msgspec.structs import replace
 from testing.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
 
-from clean_room_agent.git.changes import CommitChange, FileChange
+from clean_room_agent.git.log import CommitChange, PathChange
 from clean_room_agent.training.mining import LAST_SECOND, clean_message, mine, names_file, refusal
 
 TASK = "Keep every cent when a bill is split"
 
 
-def changed(path: str = "src/money.py", lines: int | None = 3, status: str = "M") -> FileChange:
-    return FileChange(path=path, status=status, is_file=True, lines=lines)
+def changed(path: str = "src/money.py", lines: int | None = 3, status: str = "M") -> PathChange:
+    return PathChange(path=path, status=status, is_file=True, lines=lines)
 
 
 def commit(
     message: str = TASK,
-    files: tuple[FileChange, ...] = (changed(),),
+    files: tuple[PathChange, ...] = (changed(),),
     author: str = "Ada <ada@example.org>",
     parents: tuple[str, ...] = ("b" * 40,),
 ) -> CommitChange:

@@ -26,8 +26,15 @@ from clean_room_agent.db.raw.runs import EventRow, RunOverview, append_event, li
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
-from clean_room_agent.git.branches import branch_tip, branch_use, delete_branch
-from clean_room_agent.git.refs import bytes_kept_by, delete_ref, is_merged, list_refs
+from clean_room_agent.git.refs import (
+    branch_tip,
+    bytes_kept_by,
+    delete_branch,
+    delete_ref,
+    is_merged,
+    list_refs,
+    using_worktree,
+)
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.workspace import Workspace, is_held
 
@@ -228,7 +235,7 @@ def _may_go(repo: Repository, branch: str, tip: str) -> bool:
     worktree uses it.
     """
     stands = tip != "" and branch_tip(repo, branch) == tip
-    return stands and is_merged(repo, tip) and branch_use(repo, branch) is None
+    return stands and is_merged(repo, tip) and using_worktree(repo, branch) is None
 
 
 def _others(site: Site, choice: Choice, now: datetime, known: set[str]) -> Iterator[Piece]:

@@ -24,8 +24,7 @@ from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.indexer.index_check import index_faults
 from clean_room_agent.llm.transport import prompt_hash
-from clean_room_agent.trust import entries_below
-from clean_room_agent.workspace import Workspace, is_held
+from clean_room_agent.workspace import Workspace, entries_below, is_held
 
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
 

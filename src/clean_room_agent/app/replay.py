@@ -26,9 +26,8 @@ from clean_room_agent.db.raw.runs import (
 )
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError
 from clean_room_agent.file_contents import atomic_write, read_given
-from clean_room_agent.git.branches import branch_tip, delete_branch
 from clean_room_agent.git.history import diff
-from clean_room_agent.git.refs import delete_ref, list_refs
+from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import (

@@ -31,8 +31,7 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.orchestrator.spending import Timed, untimed
-from clean_room_agent.trust import forget
-from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
+from clean_room_agent.workspace import CACHE_HINT, Workspace, forget, private_folder
 
 if TYPE_CHECKING:
     from clean_room_agent.retrieval.retriever import Retriever

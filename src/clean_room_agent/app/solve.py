@@ -258,7 +258,7 @@ def _ended(
     applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
     seconds = seconds_used(services.session)
     if solved.result.status in ENDED or request.replay_of is not None:
-        with interrupts.closing():
+        with interrupts.shield(is_last=True):
             services.end_task()
     summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
     if refusal is not None:

@@ -15,7 +15,7 @@ from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.languages.test_runners import ABSENT
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, require_judging
 from clean_room_agent.orchestrator.test_runs.missing_modules import (
     ignored_imports,
     include_remedy,
@@ -25,7 +25,6 @@ from clean_room_agent.orchestrator.test_runs.missing_modules import (
     package_of,
 )
 from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
-from clean_room_agent.orchestrator.test_runs.run import require_judging
 from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder

@@ -96,8 +96,7 @@ def name_runs(context: click.Context, word: str) -> Iterator[tuple[str, str]]:
 def _open_record(place: Path) -> Iterator[tuple[Any, Any]]:
     """A connection to the record of the repository around `place`, and a function that makes its texts safe to show."""
     from clean_room_agent.db.connection import connect_file
-    from clean_room_agent.trust import is_ours
-    from clean_room_agent.workspace import FOLDER, Workspace
+    from clean_room_agent.workspace import FOLDER, Workspace, is_ours
 
     above = place.expanduser().absolute()
     top = next((folder for folder in (above, *above.parents) if (folder / FOLDER).is_dir()), above)

@@ -15,8 +15,7 @@ from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.db.session import Session
-from clean_room_agent.git.branches import branch_tip, delete_branch
-from clean_room_agent.git.refs import delete_ref, list_refs
+from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace
 

@@ -8,8 +8,9 @@ import click
 
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
+from clean_room_agent.git.command import InBackground
 from clean_room_agent.git.generated import generated_words
-from clean_room_agent.git.repository import PendingListing
+from clean_room_agent.git.repository import list_work_tree
 
 NAMED = 20
 """At most this many files of a kind are named one by one."""
@@ -30,7 +31,7 @@ def command(
     path: Path | None, repo: Path, full: bool, continue_on_error: bool, line_counts: bool, as_json: bool
 ) -> int:
     """Build or refresh the index of REPO (the current folder by default)."""
-    pending = PendingListing(path or repo)
+    pending = InBackground(lambda: list_work_tree(path or repo))
     from clean_room_agent.app.indexing import index_work_tree  # while git lists the files
 
     with contextlib.closing(output.ProgressBar("indexing")) as bar:

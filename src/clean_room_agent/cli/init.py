@@ -24,8 +24,7 @@ from clean_room_agent.git.worktree import INCLUDE_FILE
 from clean_room_agent.llm.config import CLOUD, is_cloud_tag
 from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.test_runs.missing_modules import ignored_imports, include_remedy
-from clean_room_agent.trust import trust
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, trust
 
 NO_TESTS = """\
 no tests were found here, and without any nothing shows that a task is done; --test-command may name

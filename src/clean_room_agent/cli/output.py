@@ -273,8 +273,7 @@ class Display:
     def _key(self) -> bytes:
         from clean_room_agent.errors import CraError
         from clean_room_agent.git.repository import find_top
-        from clean_room_agent.trust import is_ours
-        from clean_room_agent.workspace import KEY_BYTES, Workspace
+        from clean_room_agent.workspace import KEY_BYTES, Workspace, is_ours
 
         try:
             workspace = None if self.repo is None else Workspace(repo=find_top(self.repo.absolute()))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import absolute_program
+from clean_room_agent.proc import absolute_program
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,10 +8,10 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.report_pages import default_place, make_page, require_replaceable
 from clean_room_agent.artifacts.names import NEWEST_RUN
-from clean_room_agent.child_processes import absolute_entries
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.proc import absolute_entries
 
 
 @click.command()

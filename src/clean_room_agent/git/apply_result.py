@@ -36,7 +36,7 @@ def apply_to_tree(repo: Repository, base: str, commit: str, *, journal: Path, wh
     Raises:
         RepositoryError: files differ from those of `base`, all of them named; or they cannot be written.
     """
-    words = _Words(what=what, since="the run started", done="applied", otherwise="merge the branch")
+    words = _ApplyWords(what=what, since="the run started", done="applied", otherwise="merge the branch")
     return _bring(repo, base, commit, journal, words)
 
 
@@ -56,7 +56,7 @@ def take_back(
         RepositoryError: files differ from those of `commit`, all of them named; or they cannot be written.
     """
     by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
-    words = _Words(what=what, since="it was applied", done="taken back", otherwise=by_hand)
+    words = _ApplyWords(what=what, since="it was applied", done="taken back", otherwise=by_hand)
     return _bring(repo, commit, base, journal, words, attributes)
 
 
@@ -71,7 +71,7 @@ def special_attributes(repo: Repository, base: str, commit: str) -> dict[str, At
     return {path: each for path, each in found.items() if each is not None and each not in usual}
 
 
-class _Words(Struct, frozen=True, kw_only=True):
+class _ApplyWords(Struct, frozen=True, kw_only=True):
     what: str
     since: str
     done: str
@@ -89,7 +89,7 @@ def _bring(
     old: str,
     new: str,
     journal: Path,
-    words: _Words,
+    words: _ApplyWords,
     attributes: Mapping[str, Attributes] = NO_ATTRIBUTES,
 ) -> tuple[str, ...]:
     repo = as_configured_now(repo)

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from clean_room_agent.child_processes import absolute_program, outside_environment
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.command import FIXED, SAFE
+from clean_room_agent.proc import absolute_program, outside_environment
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
             gitpython.Repo.clone_from(
                 url,
                 part,
-                progress=_teller(progress),
+                progress=_progress_callback(progress),
                 env=environment,
                 bare=True,
             ).close()
@@ -132,7 +132,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _teller(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
+def _progress_callback(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
     """A callback for each line of git's progress."""
 
     def tell(op_code: int, done: str | float, total: str | float | None, _message: str) -> None:

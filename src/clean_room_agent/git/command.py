@@ -2,15 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import CommandError, GitError
+from clean_room_agent.proc import inherited_environment
 
+ResultT = TypeVar("ResultT")
 HEX = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 OUTPUT_BOUND = 1 << 30
 
@@ -75,15 +78,15 @@ NO_HOOK = (("enabled", "false"), ("event", ""), ("command", "true"))
 """Each of them is enough; which ones git supports depends on its version (2.54 was the first with such hooks)."""
 
 
-class Named(Struct, frozen=True, kw_only=True):
+class NamedPrograms(Struct, frozen=True, kw_only=True):
     """Programs under names that a configuration chose, so that no fixed setting turns them off; sorted."""
 
     filters: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
 
-    def __or__(self, other: "Named") -> "Named":
+    def __or__(self, other: "NamedPrograms") -> "NamedPrograms":
         """The union of both."""
-        return Named(
+        return NamedPrograms(
             filters=tuple(sorted({*self.filters, *other.filters})),
             hooks=tuple(sorted({*self.hooks, *other.hooks})),
         )
@@ -127,7 +130,7 @@ def git(
     *arguments: str,
     cwd: Path,
     pins: Mapping[str, str] | None = None,
-    named: Named | None = None,
+    named: NamedPrograms | None = None,
     input: bytes = b"",  # noqa: A002 - as in proc.run
     ok: tuple[int, ...] = (0,),
 ) -> bytes:
@@ -140,7 +143,7 @@ def git(
         done = proc.run(
             command_line(*arguments),
             cwd=cwd,
-            env=environment(pins or {}, named or Named()),
+            env=environment(pins or {}, named or NamedPrograms()),
             timeout=None,
             input=input,
             check=False,
@@ -150,12 +153,13 @@ def git(
     except CommandError as exc:
         raise GitError(exc.message, hint=exc.hint or remedy_for(exc.message, _free_at(cwd))) from exc
     if done.returncode not in ok:
-        words = _words(done.stderr)
+        words = _error_message(done.stderr)
         raise GitError(
-            f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=remedy_for(words, _free_at(cwd))
+            f"git {_subcommand(arguments)} (exit {done.returncode}): {words}",
+            hint=remedy_for(words, _free_at(cwd)),
         )
     if done.stdout_cut:
-        raise GitError(f"git {_verb(arguments)}: more than {OUTPUT_BOUND} bytes of output")
+        raise GitError(f"git {_subcommand(arguments)}: more than {OUTPUT_BOUND} bytes of output")
     return done.stdout
 
 
@@ -169,13 +173,45 @@ def stream_git(
     """
     try:
         yield from proc.stream(
-            command_line(*arguments), cwd=cwd, env=environment(pins or {}, Named()), separator=separator
+            command_line(*arguments),
+            cwd=cwd,
+            env=environment(pins or {}, NamedPrograms()),
+            separator=separator,
         )
     except CommandError as exc:
-        words = _words(exc.stderr) or exc.message
+        words = _error_message(exc.stderr) or exc.message
         raise GitError(
-            f"git {_verb(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
+            f"git {_subcommand(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
         ) from exc
+
+
+class InBackground(threading.Thread, Generic[ResultT]):
+    """Work that is done while the caller does something else."""
+
+    def __init__(self, work: Callable[[], ResultT]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self._results: list[ResultT] = []
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Do the work."""
+        try:
+            self._results.append(self._work())
+        except BaseException as exc:  # noqa: BLE001 - it is the caller's to raise
+            self._error = exc
+
+    def take(self) -> ResultT:
+        """Wait for the result. To be called once.
+
+        Raises:
+            What the work raised.
+        """
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._results.pop()
 
 
 def command_line(*arguments: str) -> tuple[str, ...]:
@@ -184,7 +220,7 @@ def command_line(*arguments: str) -> tuple[str, ...]:
     return ("git", "--no-pager", "--literal-pathspecs", *flags, *arguments)
 
 
-def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
+def environment(pins: Mapping[str, str], named: NamedPrograms) -> dict[str, str]:
     """The environment for git: without inherited variables that control it, and with filter drivers and configured
     hooks disabled.
     """
@@ -202,7 +238,7 @@ def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
     return inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
 
 
-def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Named:
+def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> NamedPrograms:
     """The filter drivers and hooks that the configuration defines, as git reads it in that place. `pins` must be those
     of the calls that follow, since parts of a configuration may apply to only one folder, worktree or branch.
     """
@@ -214,7 +250,7 @@ def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Nam
     filters, hooks = (
         tuple(sorted(name for kind, name in known if kind == wanted)) for wanted in ("filter", "hook")
     )
-    return Named(filters=filters, hooks=hooks)
+    return NamedPrograms(filters=filters, hooks=hooks)
 
 
 def require_hex(name: str) -> str:
@@ -248,12 +284,12 @@ def one_line(output: bytes) -> str:
     return os.fsdecode(output.removesuffix(b"\n"))
 
 
-def _words(stderr: bytes) -> str:
+def _error_message(stderr: bytes) -> str:
     """What git said, as one message: its further lines begin with no label of their own."""
     return stderr.decode("utf-8", "replace").strip()[-1000:].replace("\nerror: ", "\n")
 
 
-def _verb(arguments: tuple[str, ...]) -> str:
+def _subcommand(arguments: tuple[str, ...]) -> str:
     """The name of the command, after git's own options."""
     at = 0
     while arguments[at].startswith("-"):

@@ -13,12 +13,18 @@ from msgspec import Struct
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.attributes import ATTRIBUTE, NO_NAME, encodings, why_not_shown
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.refs import sync_commit, write_ref
-from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.safe_open import is_file, read_or_none
+from clean_room_agent.git.repository import (
+    ATTRIBUTE,
+    NO_NAME,
+    Repository,
+    author_of,
+    encodings,
+    why_not_shown,
+)
+from clean_room_agent.safe_open import is_file
 
 FILE = "100644"
 EXECUTABLE = "100755"
@@ -180,18 +186,16 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The commit that a run starts from; all paths sorted.
 
     `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names. `excluded`
-    pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are files whose bytes
-    differ after a checkout (mostly because of mixed line endings). `converted` are tracked files of a filter driver: a
-    worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout does not
-    show. `generated` are folders of which nothing is included. `encoded` are those that git converts to another encoding.
+    pairs a path with the reason why the snapshot has it as committed, or not at all. `converted` are tracked files of a
+    filter driver: a worktree has their committed contents, such as LFS pointers. `absent` are those that a sparse checkout
+    does not show. `generated` are folders of which nothing is included. `encoded` are those that git converts to another
+    encoding.
     """
 
     commit: str
-    tree: str
-    dirty_tracked: tuple[str, ...]
-    untracked: tuple[str, ...]
-    excluded: tuple[tuple[str, str], ...]
-    reshaped: tuple[str, ...]
+    dirty_tracked: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
     converted: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     generated: tuple[Generated, ...] = ()
@@ -231,7 +235,7 @@ def snapshot(
         GitError: a tracked file cannot be read, or the task has a snapshot already.
     """
     with copied_index(repo) as pins:
-        flagged = _unhide(repo, pins)
+        flagged = _clear_hiding_flags(repo, pins)
         encoded = _encoded(repo, pins, flagged.files)
         _refuse_unnamed(encoded)
         converted = _filtered(repo, pins, flagged.files)
@@ -239,7 +243,6 @@ def snapshot(
         untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
         encoded |= _encoded(repo, pins, untracked.paths)
         tree = one_line(repo.git("write-tree", pins=pins))
-        reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
     commit = _commit(repo, tree)
     if commit != repo.head:
         sync_commit(repo, commit)
@@ -254,11 +257,9 @@ def snapshot(
     new = set(untracked.paths)
     return Snapshot(
         commit=commit,
-        tree=tree,
         dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
         untracked=tuple(sorted(new)),
         excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
-        reshaped=reshaped,
         converted=tuple(sorted(converted)),
         absent=flagged.absent,
         generated=untracked.generated,
@@ -288,7 +289,7 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
             excluded.append((path, "neither a file nor a link"))
         else:
             paths.append(path)
-    gone = {path for path in paths if not _stands(repo.top, path)}
+    gone = {path for path in paths if not _exists_unlinked(repo.top, path)}
     filtered = _not_stored(repo, pins, tuple(path for path in paths if path not in gone))
     taken = tuple(path for path in paths if path not in filtered)
     removed = tuple(path for path in taken if path in gone)
@@ -324,7 +325,7 @@ def _take_untracked(
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
 
 
-def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
+def _clear_hiding_flags(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
     """Clear the flags that hide existing files from comparison, and return the tracked paths."""
     assumed: list[str] = []
     skipped: list[str] = []
@@ -435,19 +436,7 @@ def _filtered(
     }
 
 
-def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> tuple[str, ...]:
-    files = tuple(path for path in paths if is_file(repo.top, path))
-    if not files:
-        return ()
-    with temporary_folder("checkout") as folder:
-        repo.git(
-            "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
-        )
-        differs = (path for path in files if read_or_none(folder, path) != read_or_none(repo.top, path))
-        return tuple(sorted(differs))
-
-
-def _stands(top: Path, path: str) -> bool:
+def _exists_unlinked(top: Path, path: str) -> bool:
     """Whether the path exists without following a link: git's index has no paths beyond links."""
     file = top / path
     above = (each for each in file.parents if each.is_relative_to(top) and each != top)

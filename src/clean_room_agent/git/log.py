@@ -1,18 +1,22 @@
-"""Reads the log for the index, fast: its whole output is split by built-in functions. Read-only."""
+"""Reads the log. Read-only: for the index fast, its whole output split by built-in functions; and one commit after another,
+holding only that in memory.
+"""
 
+import os
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import require_hex, stream_git
+from clean_room_agent.git.command import InBackground, git, one_line, require_hex, stream_git
 from clean_room_agent.git.repository import is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
-FORMAT = "%x00%H%x00p{parents}%x00t%ct%x00a%an%x00m%B"
+FORMAT = "%x00%H%x00p{parents}%x00t%ct%x00a{author}%x00m%B"
 # Without a limit git maps whole packs, which counts as its memory; the time is the same. The cache of contents is worth
 # its memory only where files are compared line by line.
 FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=16m")
@@ -54,45 +58,23 @@ class LogEntry(NamedTuple):
         return " " in self.parents
 
 
-class Answer(threading.Thread):
-    """A running git process whose output is read in the background."""
+class Answer(InBackground[list[bytes]]):
+    """A running git process whose whole output is read in the background, split at the separator."""
 
     def __init__(self, *arguments: str, top: Path, separator: bytes) -> None:
-        super().__init__(daemon=True)
-        self._arguments = arguments
-        self._top = top
-        self._separator = separator
-        self._pieces: list[bytes] = []
-        self._error: GitError | None = None
-        self._unwanted = False
-        self.start()
-
-    def run(self) -> None:
-        """Read to the end."""
-        try:
-            for piece in stream_git(
-                *self._arguments, cwd=self._top, separator=self._separator, pins=KEPT_MEMORY
-            ):
-                self._pieces.append(piece)
-                if self._unwanted:
-                    break
-        except GitError as exc:
-            self._error = exc
+        self._is_unwanted = False
+        super().__init__(lambda: self._read(arguments, top, separator))
 
     def drop(self) -> None:
         """Stop git, since its answer is not wanted."""
-        self._unwanted = True
+        self._is_unwanted = True
 
-    def take(self) -> list[bytes]:
-        """Wait for git's whole output, and split it at the separator. To be called once.
-
-        Raises:
-            GitError: git failed.
-        """
-        self.join()
-        if self._error is not None:
-            raise self._error
-        pieces, self._pieces = self._pieces, []
+    def _read(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
+        pieces = []
+        for piece in stream_git(*arguments, cwd=top, separator=separator, pins=KEPT_MEMORY):
+            pieces.append(piece)
+            if self._is_unwanted:
+                break
         return pieces
 
 
@@ -104,7 +86,7 @@ def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool, walk: 
     bound: tuple[str, ...] = () if walk else ("--no-walk=unsorted",)
     if limit is not None:
         bound += ("--no-merges", f"--max-count={limit}")
-    form = FORMAT.format(parents="%P" if limit is None else "")
+    form = FORMAT.format(parents="%P" if limit is None else "", author="%an")
     return Answer(
         *SMALL_CACHE,
         *("log", "-z", "--raw", "-M100%" if partial else "-M", "--no-abbrev"),
@@ -132,7 +114,7 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
         except UnicodeDecodeError:
             text = record.decode("utf-8", "surrogateescape").strip("\0")
             name, parents, when, author, message, *rest = text.split("\0")
-            author, message = _mended(author), _mended(message)
+            author, message = _replace_surrogates(author), _replace_surrogates(message)
         paths = rest[1::2]
         renames: list[tuple[str, str]] = []
         changed = len(paths)
@@ -160,12 +142,12 @@ def seconds_of(text: str) -> int:
 
 def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
     """Ask how many lines the newest commits changed, without merges; see `read_line_counts`."""
-    return _ask_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
+    return _ask_line_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
 
 
 def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
     """Ask for the line counts of these commits."""
-    return _ask_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
+    return _ask_line_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
 
 
 def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
@@ -214,7 +196,7 @@ def lacks_contents(top: Path) -> bool:
     return (b"promisor" in text or b"[include" in text) and is_partial_clone(top)
 
 
-def _ask_counts(top: Path, *arguments: str) -> Answer:
+def _ask_line_counts(top: Path, *arguments: str) -> Answer:
     command = ("log", "--shortstat", "-z", "-M", *PLAIN_DIFF, "--format=%x00%H")
     return Answer(*LARGE_CACHE, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
 
@@ -238,7 +220,7 @@ def _files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[s
     return changed, paths, renames
 
 
-def _mended(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -256,3 +238,108 @@ def _common_dir(top: Path) -> Path:
 
 def _mark(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else "-"
+
+
+RAW = re.compile(r":(?P<before>\d+) (?P<after>\d+) \w+ \w+ (?P<status>[A-Z])\d*")
+
+
+class PathChange(Struct, frozen=True, kw_only=True):
+    """One path of a commit; a rename is a deletion and an addition."""
+
+    path: str
+    """Bytes that are not UTF-8 become surrogates."""
+    status: str
+    """A, M, D or T (its type changed)."""
+    is_file: bool
+    """Whether it is a regular file wherever it exists, before and after."""
+    lines: int | None
+    """Lines added plus lines deleted; None if it is binary."""
+
+
+class CommitChange(Struct, frozen=True, kw_only=True):
+    """One commit. Merges and the first commit have no files."""
+
+    hash: str
+    parents: tuple[str, ...]
+    timestamp: int
+    """The committer's, in seconds since 1970 UTC."""
+    author: str
+    """`Name <address>`."""
+    message: str
+    files: tuple[PathChange, ...]
+
+
+def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
+    """The commits that `head` reaches, parents before children.
+
+    Raises:
+        GitError: git failed; it is raised after the last commit that could be read.
+    """
+    pieces = stream_git(
+        *FRUGAL,
+        *("log", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", "--reverse", "--topo-order"),
+        *(
+            "--no-textconv",
+            "--no-ext-diff",
+            f"--format={FORMAT.format(parents='%P', author='%an <%ae>')}",
+            "--end-of-options",
+            require_hex(head),
+            "--",
+        ),
+        cwd=git_dir,
+        separator=b"\0\0",
+        pins={"GIT_DIR": str(git_dir)},
+    )
+    for piece in pieces:
+        record = os.fsdecode(piece).strip("\0")
+        if record:
+            yield _commit_change(record)
+
+
+def resolve_commit(git_dir: Path, revision: str) -> str | None:
+    """The full id of the commit that `revision` names; None if it names none."""
+    asked = git(
+        "rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{commit}}",
+        cwd=git_dir, pins={"GIT_DIR": str(git_dir)}, ok=(0, 1, 128),
+    )  # fmt: skip
+    return one_line(asked) or None
+
+
+def _commit_change(record: str) -> CommitChange:
+    name, parents, when, author, message, *rest = record.split("\0")
+    above = tuple(parents[1:].split())
+    return CommitChange(
+        hash=name,
+        parents=above,
+        timestamp=seconds_of(when[1:]),
+        author=author[1:],
+        message=message[1:].strip("\n"),
+        files=_file_changes(rest) if len(above) == 1 else (),
+    )
+
+
+def _file_changes(rest: list[str]) -> tuple[PathChange, ...]:
+    """The files in `rest`, which has the raw entries, two pieces each, then the counts, one piece each, in the same
+    order of paths.
+    """
+    pieces = [piece.lstrip("\n") for piece in rest]
+    first = next((at for at, piece in enumerate(pieces[::2]) if not piece.startswith(":")), len(pieces) // 2)
+    heads, counts = pieces[: 2 * first], pieces[2 * first :]
+    lines: dict[str, int | None] = {}
+    for entry in counts:
+        added, deleted, path = entry.split("\t", 2)
+        lines[path] = None if "-" in {added, deleted} else int(added) + int(deleted)
+    found = []
+    for head, path in zip(heads[0::2], heads[1::2], strict=True):
+        match = RAW.match(head)
+        if match is not None:
+            modes = {match["before"], match["after"]} - {"000000"}
+            found.append(
+                PathChange(
+                    path=path,
+                    status=match["status"],
+                    is_file=all(mode.startswith("100") for mode in modes),
+                    lines=lines.get(path),
+                )
+            )
+    return tuple(found)

@@ -1,6 +1,10 @@
-"""Writes the refs of results so that they and their commits survive a power cut; and measures the space that they use in git."""
+"""Writes the refs of results so that they and their commits survive a power cut, measures the space that they use in git, and
+says what uses a branch in any worktree.
+"""
 
+import itertools
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -159,3 +163,95 @@ def is_merged(repo: Repository, commit: str) -> bool:
         repo.git("for-each-ref", "--format=%(refname)", "--contains", require_hex(commit), "--", *USERS_REFS)
     )
     return any(not name.startswith(RUNS_BRANCHES) for name in holding.split())
+
+
+def using_worktree(repo: Repository, name: str) -> Path | None:
+    """The worktree that has the branch checked out; also one whose folder is missing, which may be on a disk that is not
+    mounted. One that rebases or bisects the branch is not found: HEAD is detached there.
+    """
+    ref = f"refs/heads/{name}"
+    place = one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", ref)).strip("\n")
+    return Path(place) if place else None
+
+
+def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | None = None) -> None:
+    """Create the branch `name` at `commit`, durably; HEAD does not move. `synced` as for `update_ref`.
+
+    Raises:
+        RepositoryError: the branch exists, another one is in its way, or the name is invalid.
+    """
+    try:
+        repo.git("check-ref-format", f"refs/heads/{name}")
+        update_ref(repo, f"refs/heads/{name}", commit, expected="", synced=synced)
+    except GitError as exc:
+        raise RepositoryError(
+            f"cannot make the branch {name}: {exc.message}",
+            hint=f"rename or delete the one in the way: git branch -m {name} <other name>",
+        ) from exc
+
+
+def land(
+    repo: Repository, name: str, commit: str, *, before: tuple[str, str], synced: set[str] | None = None
+) -> str:
+    """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
+    appended. Returns the branch's name. `before` is the branch and the commit at which the run had landed when it last
+    ended, or ("", ""). That branch is moved if it is still there and no worktree uses it. `synced` as for
+    `update_ref`.
+
+    Raises:
+        RepositoryError: as `create_branch`.
+    """
+    earlier, tip = before
+    standing = branch_tip(repo, earlier) if earlier else ""
+    if (
+        standing
+        and standing in {tip, commit}
+        and (standing == commit or using_worktree(repo, earlier) is None)
+    ):
+        if standing != commit:
+            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip, synced=synced)
+        return earlier
+    # A process that died after it made the branch left it at this commit.
+    if branch_tip(repo, name) == commit:
+        return name
+    if earlier:
+        taken = list_refs(repo, "refs/heads/cra/")
+        name = next(new for n in itertools.count(2) if f"refs/heads/{(new := f'{name}-{n}')}" not in taken)
+    create_branch(repo, name, commit, synced)
+    return name
+
+
+def branch_tip(repo: Repository, name: str) -> str:
+    """The commit that the branch names; "" if there is no such branch."""
+    return list_refs(repo, f"refs/heads/{name}").get(f"refs/heads/{name}", "")
+
+
+def delete_branch(repo: Repository, name: str, tip: str) -> None:
+    """Delete the branch, which must name the commit `tip`; nothing happens if there is none.
+
+    Raises:
+        RepositoryError: a worktree uses it, it names another commit, or its file is a link.
+        GitError: git could not delete it.
+    """
+    if not branch_tip(repo, name):
+        return
+    user = using_worktree(repo, name)
+    if user is not None and user.is_dir():
+        hint = f"first: git -C {shlex.quote(str(user))} switch --detach"
+        raise RepositoryError(f"{name} is checked out in {user}", hint=hint)
+    if user is not None:
+        raise RepositoryError(
+            f"{name} is checked out in the worktree {user}, whose folder is missing",
+            hint=f"if it is gone for good: git worktree unlock {shlex.quote(str(user))}; git worktree prune",
+        )
+    ref = f"refs/heads/{name}"
+    refuse_linked(repo, ref)
+    try:
+        repo.git("update-ref", "--no-deref", "-d", "--", ref, require_hex(tip))
+    except GitError as exc:
+        if branch_tip(repo, name) in {tip, ""}:
+            raise  # locked, or not writable
+        raise RepositoryError(
+            f"{name} has commits of yours on top of the run's result",
+            hint=f"to delete them, too: git branch -D {name}",
+        ) from exc

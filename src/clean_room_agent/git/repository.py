@@ -4,17 +4,73 @@ import contextlib
 import os
 import re
 import stat
-import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec import Struct, structs
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.attributes import CONVERTED, encodings, has_attributes, why_not_shown
-from clean_room_agent.git.command import HEX, Named, git, named_programs, names, one_line
+from clean_room_agent.git.command import (
+    HEX,
+    NamedPrograms,
+    fields,
+    git,
+    joined,
+    named_programs,
+    names,
+    one_line,
+)
 from clean_room_agent.git.generated import Generated, split_generated
+from clean_room_agent.proc import inherited_environment
+
+ATTRIBUTE = "working-tree-encoding"
+UTF8 = re.compile(r"utf-?8", re.IGNORECASE)
+WITHOUT_ENCODING = frozenset({"unspecified", ""})
+NO_NAME = frozenset({"set", "unset"})
+"""What git says of an attribute without a value; it stops at such a file."""
+CONVERTED = f"a file that git converts ({ATTRIBUTE}, or a filter driver)"
+FILE = ".gitattributes"
+OF_ALL_USERS = tuple(
+    Path(place) / "gitattributes" for place in ("/etc", "/usr/local/etc", "/opt/homebrew/etc")
+)
+
+
+# Which files git stores as UTF-8 and writes into a working tree in another encoding (`working-tree-encoding`): git itself
+# is asked, since attributes come from several files, and by way of macros.
+
+
+def encodings(ask: Callable[[tuple[str, ...], bytes], bytes], paths: Iterable[str]) -> dict[str, str]:
+    """The encoding of those of `paths` that git converts, by path; one of `NO_NAME` where the attribute names none.
+    `ask` runs git with arguments and an input.
+    """
+    given = tuple(paths)
+    told = fields(ask(("-z", "--stdin", ATTRIBUTE), joined(given))) if given else ()
+    pairs = zip(told[0::3], told[2::3], strict=True)
+    return {path: name for path, name in pairs if name not in WITHOUT_ENCODING and not UTF8.fullmatch(name)}
+
+
+def why_not_shown(encoding: str) -> str:
+    """Why a file that git converts is neither shown nor edited."""
+    if encoding in NO_NAME:
+        return f"its attribute {ATTRIBUTE} names no encoding"
+    return f"git converts it to {encoding} in a working tree ({ATTRIBUTE})"
+
+
+def has_attributes(top: Path, paths: Iterable[str], configured: Iterable[str]) -> bool:
+    """Whether any file can give attributes to the files of the working tree; `configured` are values of
+    `core.attributesFile`.
+    """
+    env = inherited_environment(without="GIT_")
+    home = Path(env.get("HOME", "/"))
+    users = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "git/attributes"
+    if any(configured) or not (top / ".git").is_dir():
+        return True
+    files = (users, *OF_ALL_USERS, top / ".git/info/attributes")
+    return any(file.exists() for file in files) or any(
+        path == FILE or path.endswith(f"/{FILE}") for path in paths
+    )
+
 
 REMOTE_URLS = r"remote\..*\.url"
 READ_BY_GIT = (
@@ -59,7 +115,7 @@ class Repository(Struct, frozen=True, kw_only=True):
     git_dir: Path
     common_dir: Path
     head: str
-    named: Named
+    named: NamedPrograms
 
     @property
     def zero(self) -> str:
@@ -138,7 +194,7 @@ def open_repository(path: Path) -> Repository:
         raise RepositoryError(
             f"unresolved conflicts in {', '.join(unmerged[:5])}", hint="resolve them, then: git add <file>"
         )
-    repo = Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=Named())
+    repo = Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=NamedPrograms())
     return as_configured_now(repo)
 
 
@@ -161,7 +217,7 @@ def find_top(path: Path) -> Path:
             raise RepositoryError(
                 f"{path} is a bare repository: it has no files to work on", hint="clone it first"
             ) from exc
-        raise _unfit(path, exc) from exc
+        raise _refusal_of(path, exc) from exc
     return top
 
 
@@ -212,36 +268,6 @@ def list_work_tree(path: Path) -> Listing:
         generated=generated,
         encoded=tuple((path, why_not_shown(name)) for path, name in sorted(encoded.items())),
     )
-
-
-class PendingListing(threading.Thread):
-    """A working tree that is being listed in the background, while the caller does something else."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(name="list the working tree", daemon=True)
-        self._path = path
-        self._listing: Listing | None = None
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        """List it."""
-        try:
-            self._listing = list_work_tree(self._path)
-        except BaseException as exc:  # noqa: BLE001 - it is the caller's to raise
-            self._error = exc
-
-    def take(self) -> Listing:
-        """Wait for the listing.
-
-        Raises:
-            RepositoryError: as `list_work_tree`.
-        """
-        self.join()
-        if self._listing is None:
-            assert self._error is not None
-            raise self._error
-        return self._listing
 
 
 def is_partial_clone(top: Path) -> bool:
@@ -369,7 +395,7 @@ def _is_regular(top: Path, path: str) -> bool:
         return False
 
 
-def _unfit(path: Path, exc: GitError) -> RepositoryError:
+def _refusal_of(path: Path, exc: GitError) -> RepositoryError:
     if "dubious ownership" in exc.message:
         hint = f"it belongs to another user; if you trust it: git config --global --add safe.directory {path}"
     elif "not a git repository" in exc.message:

@@ -1,16 +1,20 @@
-"""One worktree for a task, outside of the repository, reset to a commit between attempts."""
+"""Worktrees outside of the repository: one for a task, reset to a commit between attempts; and, for mining a history, one that
+checks out commit after commit of a repository that it never writes to.
+"""
 
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct, field, structs
 
+from clean_room_agent import safe_open
 from clean_room_agent.errors import GitError
 from clean_room_agent.folders import FolderState, flock, folder_states, remove_all_but, remove_tree
-from clean_room_agent.git.command import named_programs, names, require_hex
+from clean_room_agent.git.command import HEX, NamedPrograms, git, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.history import list_tree
 from clean_room_agent.git.repository import Repository
@@ -310,3 +314,126 @@ def included_files(repo: Repository) -> tuple[str, ...]:
 def _is_private(path: str) -> bool:
     """Whether the file belongs to git or to this program: its record, and the key that hides secrets."""
     return any(part.casefold() in PRIVATE for part in path.split("/"))
+
+
+KEPT_OUT = (".clean_room",)
+"""The index of the checked-out tree is kept here; a commit's own files would replace it."""
+
+
+class ParentCheckout:
+    """A repository at `root` that borrows the objects of another."""
+
+    def __init__(self, git_dir: Path, root: Path) -> None:
+        """`git_dir` is the other's folder; `root` does not exist yet.
+
+        Raises:
+            GitError: git failed.
+        """
+        self.root = root
+        self._commit = ""
+        self._named = NamedPrograms()
+        root.mkdir(parents=True)
+        common = one_line(
+            git(
+                "rev-parse",
+                "--path-format=absolute",
+                "--git-common-dir",
+                cwd=git_dir,
+                pins={"GIT_DIR": str(git_dir)},
+            )
+        )
+        git("init", "-q", "--template=", cwd=root)
+        own = root / ".git"
+        (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
+        (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(Path(common) / "objects") + b"\n")
+        shallow = Path(common) / "shallow"
+        if shallow.exists():
+            (own / "shallow").write_bytes(shallow.read_bytes())
+
+    def show(self, commit: str) -> None:
+        """Check out the commit, with HEAD at it.
+
+        Raises:
+            GitError: git failed.
+        """
+        require_hex(commit)
+        if git("ls-tree", "-z", "--name-only", "--", commit, *KEPT_OUT, cwd=self.root):
+            raise GitError(
+                f"{commit} contains a folder that belongs to this program, so it is not checked out"
+            )
+        self._named = self._named if self._commit else named_programs(self.root)
+        git(
+            "checkout",
+            "-q",
+            "--force",
+            "--detach",
+            require_hex(commit),
+            "--",
+            cwd=self.root,
+            named=self._named,
+        )
+        self._commit = commit
+
+    def paths(self) -> frozenset[str]:
+        """The paths of the commit's files, without links."""
+        listed = names(git("ls-tree", "-r", "-z", "--full-tree", "--", self._commit, cwd=self.root))
+        entries = (entry.partition("\t") for entry in listed)
+        return frozenset(path for head, _, path in entries if head.startswith("100"))
+
+
+# The part of `.git` that test commands in the sandbox may see. The folder contains passwords (`credentials`, included
+# configuration, `FETCH_HEAD`), other worktrees, logs, sockets, and anything that somebody put there. So a new one is built:
+# objects as a folder, all else as bytes that are read here.
+SHOWN_REFS = ("refs/heads", "refs/tags", "refs/remotes", "refs/notes", "refs/replace")
+"""Not the stash, and no snapshots of other runs."""
+NEEDED = (
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.eol",
+    "core.abbrev",
+    "extensions.objectformat",
+    "extensions.compatobjectformat",
+    "extensions.refstorage",
+    "extensions.noop",
+    "extensions.preciousobjects",
+)
+
+
+def written_files(repo: Repository) -> dict[str, bytes]:
+    """The files of a stand-in for `.git`: the configuration, the refs, and the boundary of a shallow history."""
+    found = {"config": bare_configuration(repo), "packed-refs": _refs(repo)}
+    try:
+        ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
+    except OSError:
+        return found
+    return found | {"shallow": "".join(f"{end}\n" for end in ends if re.fullmatch(HEX, end)).encode()}
+
+
+def shown_folders(repo: Repository) -> dict[str, Path]:
+    """The folders that are shown unchanged: the objects, and reftables, if refs are stored that way.
+
+    A link is not followed, nor are objects that are borrowed from another repository (`git clone --shared`): the repository
+    is not trusted to name only folders of objects. Git is there without that part of the history.
+    """
+    folders = {name: repo.common_dir / name for name in ("objects", "reftable")}
+    return {name: place for name, place in folders.items() if place.is_dir() and not place.is_symlink()}
+
+
+def bare_configuration(repo: Repository) -> bytes:
+    """The part of the repository's configuration that git needs to read it: no remote, no helper, no password."""
+    listed = git("config", "--file", str(repo.common_dir / "config"), "--list", "-z", cwd=Path("/"))
+    lines: list[str] = []
+    for entry in names(listed):
+        key, _, value = entry.partition("\n")
+        section, _, name = key.partition(".")
+        if key in NEEDED and value.isalnum():
+            lines.append(f"[{section}]\n\t{name} = {value}\n")
+    return "".join(lines).encode()
+
+
+def _refs(repo: Repository) -> bytes:
+    return repo.git("for-each-ref", "--format=%(objectname) %(refname)", *SHOWN_REFS)

@@ -1,13 +1,125 @@
-"""What the program needs to know of a runner of tests; each is one file that fills this, and one line in `test_runners.py`."""
+"""What the program needs to know of a runner of tests; each is a file that fills this, and one line in `test_runners.py`. And what
+the processes of a test command leave in a folder of their own: runners' reports, and what the guard in them saw.
+"""
 
+import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from msgspec import Struct
+
+from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Reading
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, ReportRequest
+
+MAX_FILES = 4_000
+"""Files of one kind: one for each process in which a runner started."""
+MAX_BYTES = 10_000_000
+"""Limit for all the guard's files of one command together."""
+PYTHON = "python-"
+"""How the files of Python's processes begin; those of others begin with the runner's name."""
+
+
+class GuardReader:
+    """Reads files in one folder up to a limit of bytes, since code under test can write there as well."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder = folder
+        self._left = max_bytes
+
+    def names(self, pattern: str) -> list[str]:
+        """The files' names, sorted.
+
+        Raises:
+            TooMuchError: there are more than `MAX_FILES`.
+        """
+        found = list(itertools.islice(self._folder.glob(pattern), MAX_FILES + 1))
+        if len(found) > MAX_FILES:
+            raise TooMuchError
+        return sorted(place.name for place in found)
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            OSError: there is none, or it is something else.
+            TooMuchError: together with those read before, there are too many bytes.
+        """
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._left + 1)
+        self._left -= len(data)
+        if self._left < 0:
+            raise TooMuchError
+        return data
+
+
+class TooMuchError(Exception):
+    """There is more than is read."""
+
+
+def guard_folder(report: Path) -> Path:
+    """The folder for what the guard sees, next to the runner's own report."""
+    return report.with_suffix(".guard")
+
+
+class ReportRequest(Struct, frozen=True, kw_only=True):
+    """A command whose runner is to report its tests."""
+
+    command: str
+    package: str = ""
+    """The text of the package.json at the top of the tree; "" if there is none."""
+    report: Path
+    """Where a report may be left; beside it is the `guard_folder`."""
+    guard: Path
+    """The folder of what processes load."""
+
+
+class EndedCommand(Struct, frozen=True, kw_only=True, dict=True):
+    """A test command that has ended, and what it left."""
+
+    command: str
+    returncode: int
+    text: str
+    """What it printed, without escapes."""
+    report: Path
+    cwd: Path
+
+    @property
+    def folder(self) -> Path:
+        """What the guard and the runners that it asked left."""
+        return guard_folder(self.report)
+
+    @cached_property
+    def started(self) -> Mapping[str, int]:
+        """In how many processes each runner was seen to start; "" stands for others of Python."""
+        reader = GuardReader(self.folder, max_bytes=MAX_BYTES)
+        found: Counter[str] = Counter()
+        try:
+            for name in reader.names("*.started"):
+                is_python = name.startswith(PYTHON)
+                found[
+                    reader.read(name).decode("utf-8", "replace") if is_python else name.rpartition("-")[0]
+                ] += 1
+        except (OSError, TooMuchError):
+            return {}
+        return found
+
+    def has_others(self, *runners: str) -> bool:
+        """Whether runners besides these were seen to start."""
+        return any(name and name not in runners for name in self.started)
+
+    def reports(self, suffix: str) -> tuple[str, ...]:
+        """The names of the reports of Python's processes that the guard saw start."""
+        reader = GuardReader(self.folder, max_bytes=MAX_BYTES)
+        try:
+            left = {name.removesuffix(suffix) for name in reader.names(f"{PYTHON}*{suffix}")}
+            seen = [name.removesuffix(".started") for name in reader.names(f"{PYTHON}*.started")]
+        except TooMuchError:
+            return ()
+        return tuple(f"{name}{suffix}" for name in seen if name in left)
 
 
 class TestRunner(Protocol):

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.languages.ecmascript.jest_runner import JestRunner
-from clean_room_agent.languages.ecmascript.mocha_runner import MochaRunner
 from clean_room_agent.languages.ecmascript.node_runner import NodeRunner
-from clean_room_agent.languages.ecmascript.vitest_runner import VitestRunner
+from clean_room_agent.languages.ecmascript.npm_runners import JestRunner, MochaRunner, VitestRunner
 from clean_room_agent.languages.go.go_test_runner import GoTestRunner
 from clean_room_agent.languages.python.pytest_runner import PytestRunner
 from clean_room_agent.languages.python.unittest_runner import UnittestRunner

@@ -12,8 +12,6 @@ from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.execute.edits.rules import Places
 from clean_room_agent.file_contents import NotTextError, TextFile, decode
-from clean_room_agent.git.attributes import CONVERTED
-from clean_room_agent.git.branches import land
 from clean_room_agent.git.commits import FileChange, commit_files, conversions_at
 from clean_room_agent.git.history import (
     ChangedPath,
@@ -25,8 +23,8 @@ from clean_room_agent.git.history import (
     read_object,
     readable_diff,
 )
-from clean_room_agent.git.refs import keep_commit, list_refs, update_ref
-from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
+from clean_room_agent.git.repository import CONVERTED, Repository, author_of
 from clean_room_agent.orchestrator.spending import Timed, untimed
 
 REGULAR_MODES = frozenset({"100644", "100755"})

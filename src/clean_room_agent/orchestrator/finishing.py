@@ -44,7 +44,7 @@ from clean_room_agent.orchestrator.test_runs.gate import (
     judge_restored,
     newly_failing,
 )
-from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, upgrade_test_run
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
 from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
 
 Kind = Literal["test", "test support", "test configuration", "CI"]
@@ -229,7 +229,7 @@ class _Judged(Struct, frozen=True, kw_only=True):
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
     """Judge the result, put what may stay on a branch, and record how the run ended."""
     judged = _judge(run, baseline, given) if run.progress.plan.done else None
-    with run.journal.interrupts.closing():
+    with run.journal.interrupts.shield(is_last=True):
         return _landed(run, baseline, judged)
 
 
@@ -350,7 +350,7 @@ def _has_changes(run: Run) -> bool:
 
 def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
     """Whether the result changes no test or test configuration of the base."""
-    from clean_room_agent.orchestrator.test_runs.written_tests import declares_tests
+    from clean_room_agent.orchestrator.test_runs.base_tests import declares_tests
 
     commits, before = run.commits, _before(run)
     base, changed = commits.tree(before), commits.changed(before, commits.head)
@@ -362,7 +362,7 @@ def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
 def _final_tests(run: Run, baseline: TestRun) -> TestRun:
     """The full tests of the result; the last step's run is used if another would add nothing."""
     commits, runner = run.commits, run.tests
-    entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,), upgrade=upgrade_test_run)
+    entry = run.journal.entry(run.task.task_id, "final", TestRun, (commits.head,))
     if entry.value is not None:
         return entry.value
     newest = run.progress.accepted if runner.step_is_full and _has_changes(run) else None
@@ -390,9 +390,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
         return judged
     message = f"The tests as they were before\n\nCra-Task: {run.task.task_id}\n"
     commit = run.commits.commit(changes, message, keep_as="restored")
-    entry = run.journal.entry(
-        run.task.task_id, "restored", TestRun, (run.commits.head,), upgrade=upgrade_test_run
-    )
+    entry = run.journal.entry(run.task.task_id, "restored", TestRun, (run.commits.head,))
     restored = entry.value
     if restored is None:
         run.tests.checkout(commit)
@@ -447,9 +445,7 @@ def _run_goals_restored(
     undone = restored_changes(commits.tree(_before(run)), judged.touched, changed)
     message = f"The goal tests as they were before\n\nCra-Task: {run.task.task_id}\n"
     commit = commits.commit(undone, message, keep_as="goals-restored")
-    entry = run.journal.entry(
-        run.task.task_id, "goals_restored", TestRun, (commits.head, *names), upgrade=upgrade_test_run
-    )
+    entry = run.journal.entry(run.task.task_id, "goals_restored", TestRun, (commits.head, *names))
     again = entry.value
     if again is None:
         run.tests.checkout(commit)

@@ -12,14 +12,14 @@ from clean_room_agent.languages.python.test_log import read_test_log
 from clean_room_agent.languages.test_names import is_bare, is_of_file
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.test_runs.results import TestRun, has_replaced, upgrade_test_run
-from clean_room_agent.orchestrator.test_runs.run import (
+from clean_room_agent.orchestrator.test_runs.command_runner import (
     MAX_NAMES,
     has_started,
     passed_again,
     require_judging,
     unstable,
 )
+from clean_room_agent.orchestrator.test_runs.results import TestRun, has_replaced
 
 RUNS_FOR_NAMES = 2
 
@@ -33,7 +33,7 @@ def run_baseline(run: Run) -> TestRun:
     """
     runner, task_id = run.tests, run.task.task_id
     further: list[TestRun] = []
-    entry = run.journal.entry(task_id, "baseline", TestRun, upgrade=upgrade_test_run)
+    entry = run.journal.entry(task_id, "baseline", TestRun)
     if entry.value is None:
         found = _completed(run, runner.run_all("baseline"), further)
         try:
@@ -51,7 +51,7 @@ def run_baseline(run: Run) -> TestRun:
     standard = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
-        quick = run.journal.entry(task_id, "baseline_of_steps", TestRun, upgrade=upgrade_test_run)
+        quick = run.journal.entry(task_id, "baseline_of_steps", TestRun)
         if quick.value is None:
             runner.checkout(run.commits.base)
             further = []

@@ -27,8 +27,8 @@ from clean_room_agent.execute.goals.python_tests import (
 )
 from clean_room_agent.execute.goals.resolving import SCRIPTS, Known, python_imports
 from clean_room_agent.execute.goals.script_tests import Style, import_of, style_of
-from clean_room_agent.languages.run_reports import guard_folder
 from clean_room_agent.languages.test_names import files_meant
+from clean_room_agent.languages.test_runner import guard_folder
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.full_tests import note_tests
 from clean_room_agent.orchestrator.run import Run

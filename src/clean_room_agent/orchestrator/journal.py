@@ -11,7 +11,7 @@ A pass is opened, recalled or done, kept, and closed:
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -68,15 +68,11 @@ class Journal:
         name: str,
         kind: type[ValueT],
         inputs: Sequence[str] = (),
-        *,
-        upgrade: Callable[[Any], Any] = lambda plain: plain,
     ) -> "Entry[ValueT]":
-        """The entry for a piece of work, with its value if it was done before from the same inputs. `upgrade` converts
-        the value that an earlier version stored.
-        """
+        """The entry for a piece of work, with its value if it was done before from the same inputs."""
         digest = _digest(inputs)
         kept = self._kept(owner, name)
-        value = _value(kept, kind, upgrade) if kept is not None and kept["inputs"] == digest else None
+        value = _value(kept, kind) if kept is not None and kept["inputs"] == digest else None
         return Entry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
@@ -84,7 +80,7 @@ class Journal:
         stored it.
         """
         kept = self._kept(owner, name)
-        return None if kept is None else _value(kept, kind, lambda plain: plain)
+        return None if kept is None else _value(kept, kind)
 
     def has(self, owner: str, name: str) -> bool:
         """Whether any value is stored there, from any inputs."""
@@ -212,11 +208,11 @@ def as_text(value: object) -> str:
     return json.dumps(to_plain(value), sort_keys=True)
 
 
-def _value(kept: dict[str, Any], kind: type[ValueT], upgrade: Callable[[Any], Any]) -> ValueT | None:
+def _value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
     if kept["format"] != FORMAT:
         return None
     try:
-        return from_plain(upgrade(kept["value"]), kind)
+        return from_plain(kept["value"], kind)
     except ValueError:
         return None
 

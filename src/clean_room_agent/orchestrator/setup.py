@@ -68,7 +68,7 @@ def opened_run(parts: RunParts) -> Iterator[Run]:
                 parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
             yield _assemble(parts, taken)
     except BaseException as error:
-        with journal.interrupts.closing():
+        with journal.interrupts.shield(is_last=True):
             journal.recorder.ended(status_of(error), reason=reason_of(error))
         raise
 
@@ -115,7 +115,6 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
             "excluded": taken.excluded,
             "absent": taken.absent,
             "encoded": taken.encoded,
-            "reshaped": taken.reshaped,
             "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
         recorder.snapshot_taken(taken.commit, account)
@@ -140,9 +139,7 @@ def _snapshot(parts: RunParts) -> Snapshot:
     """The recorded snapshot of a replay or a resumed run; otherwise a new one."""
     origin, task_id = parts.origin, parts.task.task_id
     if origin.replay_of is not None:
-        return Snapshot(
-            commit=origin.replay_of, tree="", dirty_tracked=(), untracked=(), excluded=(), reshaped=()
-        )
+        return Snapshot(commit=origin.replay_of)
     if origin.resumed is not None and origin.resumed.snapshot_commit:
         return recorded_snapshot(origin.resumed)
     base = f"refs/cra/{task_id}/base"
@@ -161,11 +158,9 @@ def recorded_snapshot(run: OrchestratorRunRow) -> Snapshot:
     account = json.loads(run.snapshot)
     return Snapshot(
         commit=run.snapshot_commit,
-        tree="",
         dirty_tracked=tuple(account["tracked"]),
         untracked=tuple(account["untracked"]),
         excluded=tuple((path, reason) for path, reason in account["excluded"]),
-        reshaped=tuple(account.get("reshaped", ())),
         absent=tuple(account.get("absent", ())),
         encoded=tuple(account.get("encoded", ())),
         generated=generated_in(run.snapshot),
@@ -177,7 +172,6 @@ def differences(taken: Snapshot) -> list[str]:
     said = (
         ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
         ("git converts their encoding, so they are neither shown to models nor edited", taken.encoded),
-        ("the worktree has other line endings than your tree", taken.reshaped),
         ("left out by your sparse checkout, but present in the worktree", taken.absent),
     )
     return [f"{words}: {several(paths)}" for words, paths in said if paths]

@@ -1,4 +1,7 @@
-"""Finds bubblewrap, checks that it works, and runs a command in it."""
+"""Finds bubblewrap, checks that it works, and runs a command in it, within limits: the kernel's for files (`supervisor.py` sets
+them), and by looking several times a second for memory and processes, which it does not count for a whole tree, nor
+processes of root's at all.
+"""
 
 import contextlib
 import json
@@ -7,17 +10,18 @@ import re
 import select
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import outside_environment
 from clean_room_agent.errors import CommandError
-from clean_room_agent.sandbox.limits import NO_LIMITS, Limits, LimitWatch
+from clean_room_agent.proc import outside_environment
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
+from clean_room_agent.supervisor import below, processes_of
 
 FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 """Used instead of the user's PATH, in which a repository may have put something."""
@@ -42,6 +46,63 @@ REMEDIES = (
 SHORT = re.compile(r"temporarily unavailable|Cannot allocate memory|Too many open files")
 """What bubblewrap says if the machine is temporarily short of something."""
 OTHER_REMEDY = 'or do without, with a warning at each run: [sandbox] mode = "none"'
+LOOK_SECONDS = 0.1
+"""Seconds between two looks; more where looking takes long."""
+LOOK_SHARE = 20
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Limits for a command and everything that it starts. 0: no limit."""
+
+    memory: int = 0
+    """Bytes held by all its processes together."""
+    processes: int = 0
+    """Processes and threads at a time, those that ended and were not waited for included."""
+    file_size: int = 0
+    """Bytes of each file that is written."""
+
+
+class LimitWatch:
+    """Says which limit a process and its descendants exceed, whenever it is called, and looks every tenth of a second."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._next = 0.0
+
+    def __call__(self, pid: int) -> str:
+        """The name of the limit; "" for none."""
+        began = time.monotonic()
+        if began < self._next or not (self._limits.memory or self._limits.processes):
+            return ""
+        excess = find_excess(pid, self._limits)
+        now = time.monotonic()
+        self._next = now + max(LOOK_SECONDS, LOOK_SHARE * (now - began))
+        return excess
+
+
+def find_excess(pid: int, limits: Limits) -> str:
+    """The limit that the process and its descendants exceed now: "memory", "processes", or "" for none."""
+    known = processes_of(None)
+    tree = [each for each in (pid, *below(pid, known)) if each in known]
+    # One that has ended and was not waited for has no thread, and still takes a place.
+    if limits.processes and sum(known[each][1] or 1 for each in tree) > limits.processes:
+        return "processes"
+    # Pages that several share are counted once for each, so a sum within the limit is surely within it.
+    if limits.memory and sum(known[each][2] for each in tree) > limits.memory:
+        held = sum(_held_by(each, known[each][2]) for each in tree)
+        return "memory" if held > limits.memory else ""
+    return ""
+
+
+def _held_by(pid: int, resident: int) -> int:
+    """Bytes of the process, with shared pages divided among the processes that share them; `resident` if that is
+    unavailable.
+    """
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:  # noqa: PTH123
+        for line in rollup:
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) << 10
+    return resident
 
 
 class Bubblewrap(Struct, frozen=True, kw_only=True):
@@ -65,7 +126,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     policy: Policy
     environment: tuple[str, ...] = ()
     """Names of variables that are passed on in addition to the usual ones."""
-    limits: Limits = NO_LIMITS
+    limits: Limits = Limits()
     before: tuple[str, ...] = ()
     """A program with arguments that starts bubblewrap, such as one that switches to another user."""
 
@@ -86,7 +147,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         """
         done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
-            said = _last_words(done)
+            said = _error_output(done)
             raise CommandError(
                 f"the sandbox could not be set up: {said}", hint=remedy_for(said), command=done.command
             )
@@ -103,12 +164,12 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
-        self._refuse_detours()
+        self._refuse_links()
         with contextlib.ExitStack() as stack:
             files: list[int] = []
 
             def data(content: bytes) -> int:
-                handle = stack.enter_context(_file_in_memory(content))
+                handle = stack.enter_context(proc.file_in_memory(content))
                 files.append(handle)
                 return handle
 
@@ -128,9 +189,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 input=input,
                 check=False,
                 bound=bound,
-                rlimits=proc.Rlimits(self.limits.file_size, self.limits.processes)
-                if self.limits != NO_LIMITS
-                else None,
+                rlimits=(self.limits.file_size, self.limits.processes),
                 watch=LimitWatch(self.limits),
                 keep=files,
                 contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that
@@ -139,7 +198,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             _wait_for_end(told.get("child-pid", 0))
             return done, "exit-code" in told
 
-    def _refuse_detours(self) -> None:
+    def _refuse_links(self) -> None:
         """Refuse mounts through symbolic links in the tree, which an earlier command may have created.
 
         Raises:
@@ -163,7 +222,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 something.
         """
         done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
-        said = _last_words(done)
+        said = _error_output(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(
                 f"a trial of the sandbox did not finish: {said or 'it was killed'}",
@@ -225,7 +284,7 @@ def remedy_for(said: str) -> str:
     return f"{found}; {OTHER_REMEDY}" if found else OTHER_REMEDY
 
 
-def _last_words(done: proc.Completed) -> str:
+def _error_output(done: proc.Completed) -> str:
     return done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 
@@ -251,14 +310,3 @@ def _wait_for_end(pid: int) -> None:
             select.select([handle], [], [], END_TIMEOUT_S)
         finally:
             os.close(handle)
-
-
-@contextlib.contextmanager
-def _file_in_memory(content: bytes) -> Iterator[int]:
-    handle = os.memfd_create("cra", 0)
-    try:
-        os.write(handle, content)
-        os.lseek(handle, 0, os.SEEK_SET)
-        yield handle
-    finally:
-        os.close(handle)

@@ -18,10 +18,8 @@ from msgspec import Struct
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
-from clean_room_agent.sandbox.limits import Limits
-from clean_room_agent.sandbox.policy import GitFolder, Policy
-from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Limits, Sandbox
+from clean_room_agent.sandbox.policy import GitFolder, Policy, is_system, tool_places
 
 PROGRAM = Path(__file__).with_name("escape_attempts.py")
 NOBODY = 65534
@@ -43,7 +41,7 @@ DAEMON_S = 0.5
 """Seconds within which a process that outlives its command leaves its trace."""
 
 
-class Attempt(Struct, frozen=True, kw_only=True):
+class EscapeAttempt(Struct, frozen=True, kw_only=True):
     """One escape that was tried."""
 
     name: str
@@ -53,7 +51,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 def try_escapes(
     bubblewrap: Bubblewrap, environment: Mapping[str, str], *, as_nobody: bool = False
-) -> tuple[Attempt, ...]:
+) -> tuple[EscapeAttempt, ...]:
     """Make every attempt, as the user or (root only) as an unprivileged user, and return the outcomes.
 
     Raises:
@@ -104,7 +102,7 @@ def try_escapes(
             "leave a daemon": (folder / "tree/daemon-lived").exists(),
         }
     return tuple(
-        Attempt(
+        EscapeAttempt(
             name=name,
             blocked=word == "refused" and not traces.get(name),
             detail="its trace is outside" if traces.get(name) else detail,

@@ -33,10 +33,8 @@ PUSH_CHARACTER, PASTE = 0x5412, 0x541C
 """TIOCSTI, TIOCLINUX."""
 
 
-class Test(Struct, frozen=True, kw_only=True):
+class ArgumentTest(Struct, frozen=True, kw_only=True):
     """A condition on the low half of a call's argument: how it compares with `value`."""
-
-    __test__ = False
 
     argument: int
     value: int
@@ -45,13 +43,13 @@ class Test(Struct, frozen=True, kw_only=True):
     """Whether the argument's high half is compared."""
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class CallRule(Struct, frozen=True, kw_only=True):
     """A call that fails with `error` if all `tests` hold; its number on (x86_64, aarch64), None where it does not
     exist.
     """
 
     numbers: tuple[int | None, int | None]
-    tests: tuple[Test, ...] = ()
+    tests: tuple[ArgumentTest, ...] = ()
     error: int = errno.EPERM
 
 
@@ -103,58 +101,65 @@ REFUSED: dict[str, tuple[int, int]] = {
 }
 """Calls that no test needs: (number on x86_64, on aarch64)."""
 
-CONDITIONAL: tuple[Rule, ...] = (
-    Rule(numbers=(56, 220), tests=(Test(argument=0, value=NEW_NAMESPACES),)),  # clone
-    Rule(
+CONDITIONAL: tuple[CallRule, ...] = (
+    CallRule(numbers=(56, 220), tests=(ArgumentTest(argument=0, value=NEW_NAMESPACES),)),  # clone
+    CallRule(
         numbers=(435, 435), error=errno.ENOSYS
     ),  # clone3: its flags cannot be seen; libraries then take clone
-    Rule(numbers=(437, 437), error=errno.ENOSYS),  # openat2: the same, for the mode of a new file
-    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PUSH_CHARACTER, how="equals"),)),  # ioctl
-    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PASTE, how="equals"),)),
-    Rule(numbers=(90, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # chmod
-    Rule(numbers=(91, 52), tests=(Test(argument=1, value=OWNER_BITS),)),  # fchmod
-    Rule(numbers=(268, 53), tests=(Test(argument=2, value=OWNER_BITS),)),  # fchmodat
-    Rule(numbers=(452, 452), tests=(Test(argument=2, value=OWNER_BITS),)),  # fchmodat2
-    Rule(numbers=(85, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # creat
-    Rule(numbers=(133, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # mknod
-    Rule(numbers=(259, 33), tests=(Test(argument=2, value=OWNER_BITS),)),  # mknodat
-    Rule(
+    CallRule(numbers=(437, 437), error=errno.ENOSYS),  # openat2: the same, for the mode of a new file
+    CallRule(
+        numbers=(16, 29), tests=(ArgumentTest(argument=1, value=PUSH_CHARACTER, how="equals"),)
+    ),  # ioctl
+    CallRule(numbers=(16, 29), tests=(ArgumentTest(argument=1, value=PASTE, how="equals"),)),
+    CallRule(numbers=(90, None), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # chmod
+    CallRule(numbers=(91, 52), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # fchmod
+    CallRule(numbers=(268, 53), tests=(ArgumentTest(argument=2, value=OWNER_BITS),)),  # fchmodat
+    CallRule(numbers=(452, 452), tests=(ArgumentTest(argument=2, value=OWNER_BITS),)),  # fchmodat2
+    CallRule(numbers=(85, None), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # creat
+    CallRule(numbers=(133, None), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # mknod
+    CallRule(numbers=(259, 33), tests=(ArgumentTest(argument=2, value=OWNER_BITS),)),  # mknodat
+    CallRule(
         numbers=(2, None),
-        tests=(Test(argument=1, value=CREATE | NAMELESS), Test(argument=2, value=OWNER_BITS)),
+        tests=(ArgumentTest(argument=1, value=CREATE | NAMELESS), ArgumentTest(argument=2, value=OWNER_BITS)),
     ),  # open
-    Rule(
+    CallRule(
         numbers=(257, 56),
-        tests=(Test(argument=2, value=CREATE | NAMELESS), Test(argument=3, value=OWNER_BITS)),
+        tests=(ArgumentTest(argument=2, value=CREATE | NAMELESS), ArgumentTest(argument=3, value=OWNER_BITS)),
     ),  # openat
     # Families of sockets that know no network namespace (AF_VSOCK), or open large parts of the kernel.
-    Rule(
+    CallRule(
         numbers=(41, 198),
-        tests=tuple(Test(argument=0, value=family, how="differs") for family in FAMILIES),
+        tests=tuple(ArgumentTest(argument=0, value=family, how="differs") for family in FAMILIES),
         error=errno.EAFNOSUPPORT,
     ),  # socket
-    Rule(numbers=(206, 0), error=errno.ENOSYS),  # io_setup: one such call can take all that the machine has
+    CallRule(
+        numbers=(206, 0), error=errno.ENOSYS
+    ),  # io_setup: one such call can take all that the machine has
     # Memory that no process holds, and that is not counted therefore; libraries then take /dev/shm, which is bounded.
-    Rule(numbers=(319, 279), error=errno.ENOSYS),  # memfd_create
-    Rule(numbers=(447, 447), error=errno.ENOSYS),  # memfd_secret
-    Rule(numbers=(68, 186), error=errno.ENOSYS),  # msgget
-    Rule(
+    CallRule(numbers=(319, 279), error=errno.ENOSYS),  # memfd_create
+    CallRule(numbers=(447, 447), error=errno.ENOSYS),  # memfd_secret
+    CallRule(numbers=(68, 186), error=errno.ENOSYS),  # msgget
+    CallRule(
         numbers=(29, 194),
-        tests=(Test(argument=1, value=LARGE_SEGMENT + 1, how="is at least"),),
+        tests=(ArgumentTest(argument=1, value=LARGE_SEGMENT + 1, how="is at least"),),
         error=errno.EINVAL,
     ),  # shmget: databases lock by a small one
-    Rule(
+    CallRule(
         numbers=(29, 194),
-        tests=(Test(argument=1, value=1, how="is at least", high=True),),
+        tests=(ArgumentTest(argument=1, value=1, how="is at least", high=True),),
         error=errno.EINVAL,
     ),
-    Rule(
+    CallRule(
         numbers=(64, 190),
-        tests=(Test(argument=1, value=MANY_SEMAPHORES + 1, how="is at least"),),
+        tests=(ArgumentTest(argument=1, value=MANY_SEMAPHORES + 1, how="is at least"),),
         error=errno.EINVAL,
     ),  # semget
-    Rule(
+    CallRule(
         numbers=(157, 167),
-        tests=(Test(argument=0, value=DUMPABLE, how="equals"), Test(argument=1, value=1, how="differs")),
+        tests=(
+            ArgumentTest(argument=0, value=DUMPABLE, how="equals"),
+            ArgumentTest(argument=1, value=1, how="differs"),
+        ),
     ),  # prctl
 )
 
@@ -169,41 +174,41 @@ def filter_program(machine: str | None = None) -> bytes | None:
         return None
     code, column = kind
     program = [
-        _do(LOAD, MACHINE_AT),
-        _do(JUMP_EQUAL, code, 1, 0),
-        _do(RETURN, KILL),
+        _instruction(LOAD, MACHINE_AT),
+        _instruction(JUMP_EQUAL, code, 1, 0),
+        _instruction(RETURN, KILL),
     ]
     if code == X86_64:
         program += [
-            _do(LOAD, NUMBER_AT),
-            _do(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
-            _do(RETURN, FAIL | errno.EPERM),
+            _instruction(LOAD, NUMBER_AT),
+            _instruction(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
+            _instruction(RETURN, FAIL | errno.EPERM),
         ]
     for rule in _rules():
         number = rule.numbers[column]
         if number is not None:
             program += _block(number, rule)
-    return b"".join([*program, _do(RETURN, ALLOW)])
+    return b"".join([*program, _instruction(RETURN, ALLOW)])
 
 
-def _rules() -> Iterator[Rule]:
+def _rules() -> Iterator[CallRule]:
     for _, numbers in sorted(REFUSED.items()):
-        yield Rule(numbers=numbers)
+        yield CallRule(numbers=numbers)
     yield from CONDITIONAL
 
 
-def _block(number: int, rule: Rule) -> list[bytes]:
+def _block(number: int, rule: CallRule) -> list[bytes]:
     """The instructions for one rule; they fall through if it is a different call, or a test does not hold."""
     left = 2 * len(rule.tests) + 1
-    block = [_do(LOAD, NUMBER_AT), _do(JUMP_EQUAL, number, 0, left)]
+    block = [_instruction(LOAD, NUMBER_AT), _instruction(JUMP_EQUAL, number, 0, left)]
     for test in rule.tests:
         left -= 2
         at = ARGUMENTS_AT + 8 * test.argument + 4 * test.high
         jump = {"equals": JUMP_EQUAL, "differs": JUMP_EQUAL, "is at least": JUMP_GREATER_EQUAL}
         ways = (left, 0) if test.how == "differs" else (0, left)
-        block += [_do(LOAD, at), _do(jump.get(test.how, JUMP_SET), test.value, *ways)]
-    return [*block, _do(RETURN, FAIL | rule.error)]
+        block += [_instruction(LOAD, at), _instruction(jump.get(test.how, JUMP_SET), test.value, *ways)]
+    return [*block, _instruction(RETURN, FAIL | rule.error)]
 
 
-def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.changes import stream_changes
-from clean_room_agent.git.log import walk
+from clean_room_agent.git.log import stream_changes, walk
 from clean_room_agent.json_values import from_plain
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import DatasetEntry, Message, RowOrigin, Split, TrainingRow

@@ -13,8 +13,8 @@ from msgspec.structs import astuple, replace
 from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
 from clean_room_agent.file_contents import read_given
-from clean_room_agent.git.changes import resolve_commit
 from clean_room_agent.git.command import git, one_line
+from clean_room_agent.git.log import resolve_commit
 from clean_room_agent.git.repository import remote_url
 
 HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")

@@ -26,9 +26,9 @@ from typing import Any
 from msgspec import Struct
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.errors import ArtifactError, CommandError, UsageError
 from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
+from clean_room_agent.proc import inherited_environment
 
 EXTRA_HINT = "install the extra: pip install 'clean-room-agent[train]'"
 PERMUTED = {"llama": True, "qwen2": False, "qwen3": False}

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clean_room_agent import syntax
 from clean_room_agent.execute.edits.rules import path_fault
-from clean_room_agent.git.changes import CommitChange, FileChange
+from clean_room_agent.git.log import CommitChange, PathChange
 from clean_room_agent.paths import is_secret_name, kind_of
 
 MAX_FILES = 5
@@ -130,7 +130,7 @@ def _refused_message(change: CommitChange) -> str:
     return ""
 
 
-def _refused_files(files: tuple[FileChange, ...]) -> str:
+def _refused_files(files: tuple[PathChange, ...]) -> str:
     sources = _sources(files)
     if not sources:
         has_tests = any(kind_of(entry.path) == "test" for entry in files)
@@ -166,7 +166,7 @@ def names_file(task: str, files: Collection[str]) -> bool:
     return any(path in named or PurePosixPath(path).name in named for path in files)
 
 
-def _sources(files: Iterable[FileChange]) -> tuple[FileChange, ...]:
+def _sources(files: Iterable[PathChange]) -> tuple[PathChange, ...]:
     """The files of code in a language that is indexed whole; no tests, examples or set-up files."""
     return tuple(
         entry

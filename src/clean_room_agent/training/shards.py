@@ -17,8 +17,8 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
 from clean_room_agent.file_contents import NotTextError, atomic_write, decode
 from clean_room_agent.folders import temporary_folder
-from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.clones import Objects
+from clean_room_agent.git.worktree import ParentCheckout
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.query.knowledge import KnowledgeBase
@@ -35,8 +35,7 @@ from clean_room_agent.training.pairs import (
     make_pairs,
     task_of_commit,
 )
-from clean_room_agent.trust import forget
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, forget
 
 UNIT_COMMITS = 400
 """Commits of a unit, at most."""

@@ -21,13 +21,13 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, DatasetRow
 from clean_room_agent.errors import CommandError, CraError, UsageError
 from clean_room_agent.file_contents import atomic_write, sync_file, sync_folder
 from clean_room_agent.llm.transports.lora import digest_of
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.safe_open import open_named
 from clean_room_agent.training.dataset import PREFIXES, Kind
 from clean_room_agent.training.plan import TrainingPlan

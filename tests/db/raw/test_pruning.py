@@ -12,7 +12,6 @@ from testing.patience import PATIENCE
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.integrity import schema_faults
 from clean_room_agent.db.raw import passes
@@ -28,6 +27,7 @@ from clean_room_agent.db.raw.pruning import (
 )
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.workspace import Workspace
 
 OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"

@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001 - the runners print these marks
-from clean_room_agent.languages.ecmascript.jest_runner import read_jest
-from clean_room_agent.languages.ecmascript.mocha_runner import read_mocha
 from clean_room_agent.languages.ecmascript.node_runner import read_node
-from clean_room_agent.languages.ecmascript.vitest_runner import read_vitest
+from clean_room_agent.languages.ecmascript.npm_runners import read_jest, read_mocha, read_vitest
 
 MOCHA_TAIL = """
   3 passing (89ms)

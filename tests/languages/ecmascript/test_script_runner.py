@@ -11,7 +11,7 @@ from tests.orchestrator.test_runs.tiny_project import Runner, RunOnce, Write
 
 from clean_room_agent.artifacts.test_results import Reading, together
 from clean_room_agent.languages.ecmascript.script_runner import operated
-from clean_room_agent.languages.run_reports import EndedCommand, guard_folder
+from clean_room_agent.languages.test_runner import EndedCommand, guard_folder
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
 from clean_room_agent.orchestrator.test_runs.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.test_runs.test_commands import clear_guard_folder

@@ -11,9 +11,9 @@ from tests.orchestrator.test_runs.tiny_project import Runner, Write
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Failure, Reading
 from clean_room_agent.languages.go.go_test_runner import GoTestRunner
-from clean_room_agent.languages.run_reports import EndedCommand, guard_folder
+from clean_room_agent.languages.test_runner import EndedCommand, guard_folder
+from clean_room_agent.orchestrator.test_runs.command_runner import rerun_command
 from clean_room_agent.orchestrator.test_runs.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.test_runs.run import rerun_command
 
 GO = GoTestRunner()
 COMMAND = "go test ./..."

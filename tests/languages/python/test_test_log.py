@@ -3,8 +3,12 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Failure, Reading, TestReport
-from clean_room_agent.languages.python.test_log import read_records, with_record, with_records_of_unittest
-from clean_room_agent.languages.run_reports import guard_folder
+from clean_room_agent.languages.python.test_log import (
+    read_failure_records,
+    with_record,
+    with_records_of_unittest,
+)
+from clean_room_agent.languages.test_runner import guard_folder
 
 
 def record(name: str = "", left: str = "1", when: str = "FAIL") -> str:
@@ -21,11 +25,11 @@ def record(name: str = "", left: str = "1", when: str = "FAIL") -> str:
 
 
 def test_what_is_no_record_is_left_out() -> None:
-    assert [one.left for one in read_records([record(), "{", "{}", b"\xff"])] == ["1"]
+    assert [one.left for one in read_failure_records([record(), "{", "{}", b"\xff"])] == ["1"]
 
 
 def test_a_failure_has_the_values_that_were_compared_and_where() -> None:
-    (read,) = read_records([record()])
+    (read,) = read_failure_records([record()])
     failure = with_record(Failure(name="t", detail="d"), read)
     assert (failure.actual, failure.operator, failure.expected) == ("1", "==", "2")
     assert failure.frames == (StackFrame(path="a.py", line=3, function="split"),)

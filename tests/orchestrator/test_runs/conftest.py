@@ -9,8 +9,8 @@ from testing.patience import PATIENCE
 from tests.orchestrator.test_runs.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.orchestrator.test_runs import test_commands
+from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.results import TestRun
-from clean_room_agent.orchestrator.test_runs.run import run_tests
 
 
 @pytest.fixture

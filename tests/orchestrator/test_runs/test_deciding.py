@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
-from msgspec import json as msgspec_json
 from tests.orchestrator.test_runs.tiny_project import PYTEST, Write
 
-from clean_room_agent.languages.run_reports import guard_folder
+from clean_room_agent.languages.test_runner import guard_folder
 from clean_room_agent.orchestrator.test_runs import test_commands
+from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.deciding import (
     NO_TRACE,
     Deciding,
@@ -19,8 +19,6 @@ from clean_room_agent.orchestrator.test_runs.deciding import (
     deciding_files,
     read_trace,
 )
-from clean_room_agent.orchestrator.test_runs.results import TestRun, upgrade_test_run
-from clean_room_agent.orchestrator.test_runs.run import run_tests
 from clean_room_agent.orchestrator.test_runs.test_commands import clear_guard_folder
 
 TILL = {"till/__init__.py": "", "till/money.py": "", "tests/test_money.py": "def test_a(): pass\n"}
@@ -187,11 +185,6 @@ def test_a_trace_that_code_under_test_spoiled_is_read_as_far_as_it_goes(tmp_path
     (guard_folder(report) / "python-1.trace").write_text("\n".join(lines))
     (guard_folder(report) / "python-2.trace").symlink_to("/etc/passwd")
     assert read_trace(report).scripts in {("a.py",), ()}
-
-
-def test_a_run_of_an_earlier_version_has_no_trace() -> None:
-    kept = {"command": "pytest", "end": {"returncode": 0}}
-    assert msgspec_json.decode(json.dumps(upgrade_test_run(kept)), type=TestRun).trace == NO_TRACE
 
 
 TRACED = {

@@ -21,7 +21,12 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
-from clean_room_agent.orchestrator.test_runs.goal_trace import Ran, Record, read_records, trace_goals
+from clean_room_agent.orchestrator.test_runs.goal_trace import (
+    FunctionRecord,
+    TraceRecord,
+    read_trace_records,
+    trace_goals,
+)
 from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -206,12 +211,12 @@ class Hard(Struct, kw_only=True):
     """The traces of all tests of the hard project, under one command."""
 
     command: str
-    records: dict[str, Record]
+    records: dict[str, TraceRecord]
     """By the last part of the test's name."""
     trace: GoalTrace
     took: float
 
-    def ran(self, test: str) -> dict[str, Ran]:
+    def ran(self, test: str) -> dict[str, FunctionRecord]:
         """By function: what ran under a test."""
         return {one.name: one for one in self.records[test].functions}
 
@@ -237,9 +242,9 @@ def hard(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     trace = trace_goals(
         runner, red, green, run_of(command, red, green, "pytest" if is_pytest else "unittest")
     )
-    records, problem = read_records(runner.report)
+    records, problem = read_trace_records(runner.report)
     assert not problem
-    kept: dict[str, Record] = {}
+    kept: dict[str, TraceRecord] = {}
     for record in records:
         test = record.test.removeprefix(head)
         if record.test != head + "test_child" or any(one.name == "loop" for one in record.functions):

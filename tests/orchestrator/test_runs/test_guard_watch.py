@@ -11,7 +11,7 @@ from tests.orchestrator.test_runs.tiny_project import PYTEST, Runner, RunOnce, W
 from clean_room_agent.artifacts.test_results import Reading
 from clean_room_agent.languages.ecmascript import script_runner
 from clean_room_agent.languages.python import test_log
-from clean_room_agent.languages.run_reports import MAX_BYTES, MAX_FILES, EndedCommand, guard_folder
+from clean_room_agent.languages.test_runner import MAX_BYTES, MAX_FILES, EndedCommand, guard_folder
 from clean_room_agent.languages.test_runners import runner_named
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
 from clean_room_agent.orchestrator.test_runs.test_commands import (

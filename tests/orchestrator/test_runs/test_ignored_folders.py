@@ -8,8 +8,8 @@ from testing.repositories import write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.config import FolderMode
+from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.ignored_folders import Copies, copy_included, prepare_links
-from clean_room_agent.orchestrator.test_runs.run import run_tests
 
 
 @pytest.fixture

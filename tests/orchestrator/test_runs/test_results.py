@@ -2,8 +2,8 @@ import pytest
 from testing.runs.memory_run import pytest_run
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.test_runs.failure_reports import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
+from clean_room_agent.orchestrator.test_runs.output import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.test_runs.results import (
     MAX_FRAMES,
     MAX_MESSAGES,

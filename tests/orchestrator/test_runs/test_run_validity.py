@@ -8,8 +8,13 @@ from tests.orchestrator.test_runs.tiny_project import Runner, Write
 from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.config import TestingConfig
+from clean_room_agent.orchestrator.test_runs.command_runner import (
+    passed_again,
+    require_judging,
+    rerun_command,
+    unstable,
+)
 from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
-from clean_room_agent.orchestrator.test_runs.run import passed_again, require_judging, rerun_command, unstable
 
 
 def run_of(command: str) -> TestRun:

@@ -7,12 +7,11 @@ import pytest
 from testing.patience import PATIENCE
 
 from clean_room_agent import proc
-from clean_room_agent.child_processes import inherited_environment
 from clean_room_agent.languages.shell_words import shell_words
 from clean_room_agent.orchestrator.config import FolderMode
 from clean_room_agent.orchestrator.test_runs import test_commands
+from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.ignored_folders import prepare_links
-from clean_room_agent.orchestrator.test_runs.run import run_tests
 from clean_room_agent.orchestrator.test_runs.test_commands import (
     ANY_PYTHON,
     GUARD,
@@ -20,6 +19,7 @@ from clean_room_agent.orchestrator.test_runs.test_commands import (
     import_fault,
     interpreter_of,
 )
+from clean_room_agent.proc import inherited_environment
 from clean_room_agent.sandbox.policy import variables
 
 REPORT = Path("/run dir/report.xml")

@@ -19,9 +19,14 @@ from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, 
 from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, GuardReader, ReportRequest, TooMuchError
 from clean_room_agent.languages.test_names import SEPARATOR
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import (
+    EndedCommand,
+    GuardReader,
+    ReportRequest,
+    TestRunner,
+    TooMuchError,
+)
 
 EMPTY = "''"
 """An empty string, as it is written."""
@@ -179,7 +184,7 @@ class _Assertion(
     failures: list[str] | None = None
 
 
-class _File(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResults"}):
+class _JestFile(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResults"}):
     name: str
     status: str
     message: str | None = ""
@@ -189,7 +194,7 @@ class _File(Struct, frozen=True, kw_only=True, rename={"tests": "assertionResult
 class _Jest(
     Struct, frozen=True, kw_only=True, rename={"files": "testResults", "interrupted": "wasInterrupted"}
 ):
-    files: list[_File]
+    files: list[_JestFile]
     interrupted: bool = False
 
 
@@ -314,7 +319,7 @@ def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
     return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
 
 
-def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
+def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
     for test in file.tests:
         name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
         detail = "\n".join(test.failures or ())

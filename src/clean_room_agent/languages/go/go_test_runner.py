@@ -18,9 +18,8 @@ from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, GuardReader, TooMuchError
 from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import EndedCommand, GuardReader, TestRunner, TooMuchError
 
 MAX_BYTES = 100_000_000
 MAX_FILE = 1_000_000

@@ -28,11 +28,15 @@ from clean_room_agent.artifacts.test_results import (
 from clean_room_agent.languages.printed_values import values_in
 from clean_room_agent.languages.python import project
 from clean_room_agent.languages.python.frames import frames_in, words_after_frames
-from clean_room_agent.languages.python.test_log import read_records, read_test_log, with_logged, with_record
+from clean_room_agent.languages.python.test_log import (
+    read_failure_records,
+    read_test_log,
+    with_logged,
+    with_record,
+)
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand, ReportRequest
 from clean_room_agent.languages.shell_words import shell_words
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import EndedCommand, ReportRequest, TestRunner
 from clean_room_agent.safe_open import is_file, read_bytes
 
 REFUSED = "pytest refused its command line or configuration"
@@ -233,7 +237,7 @@ def _outcome(case: ET.Element) -> Outcome:
 def _failures(case: ET.Element, node: str) -> list[Failure]:
     """The failures of a test; records of earlier runs of a rerun test come before those of its last, and do not count."""
     zero_based = case.get("line", "")
-    records = read_records(
+    records = read_failure_records(
         entry.get("value", "") for entry in case.iter("property") if entry.get("name") == PROPERTY
     )
     found = []

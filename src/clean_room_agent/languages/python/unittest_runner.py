@@ -13,8 +13,7 @@ from clean_room_agent.languages.python import project
 from clean_room_agent.languages.python.frames import frames_in, words_after_frames
 from clean_room_agent.languages.python.test_log import read_test_log, with_logged, with_records_of_unittest
 from clean_room_agent.languages.repository_files import RepositoryFiles
-from clean_room_agent.languages.run_reports import EndedCommand
-from clean_room_agent.languages.test_runner import TestRunner
+from clean_room_agent.languages.test_runner import EndedCommand, TestRunner
 
 RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)

@@ -21,6 +21,7 @@ from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
 from clean_room_agent.orchestrator.steps.missing_context import missing_after_tests
 from clean_room_agent.orchestrator.task_evidence import task_evidence
+from clean_room_agent.orchestrator.test_runs.command_runner import says_nothing
 from clean_room_agent.orchestrator.test_runs.gate import (
     StepVerdict,
     TestFiles,
@@ -30,7 +31,6 @@ from clean_room_agent.orchestrator.test_runs.gate import (
     undone_in_words,
 )
 from clean_room_agent.orchestrator.test_runs.results import TestRun, evidence_of
-from clean_room_agent.orchestrator.test_runs.run import says_nothing
 from clean_room_agent.paths import is_test_path
 
 PLACE = re.compile(r"(@@ -\S+) .*")
@@ -125,7 +125,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     missing, broken = None, ""
     dead = not verdict.passed and _is_infrastructure(run, tests)
     if not verdict.passed and not dead:
-        from clean_room_agent.orchestrator.test_runs.broken_imports import broken_import
+        from clean_room_agent.orchestrator.test_runs.missing_modules import broken_import
 
         broken = broken_import(before, tests, verdict.newly_failing)
     if not broken and (unfinished or not verdict.passed):
@@ -149,7 +149,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
 
 def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -> str:
     from clean_room_agent.execute.attempt_result import describe_result
-    from clean_room_agent.orchestrator.test_runs.comparison import what_tests_showed
+    from clean_room_agent.orchestrator.test_runs.gate import what_tests_showed
 
     showed = what_tests_showed(before, after, verdict, left_out=task_evidence(run, before).others)
     return describe_result(showed, bound=evidence_space(run))

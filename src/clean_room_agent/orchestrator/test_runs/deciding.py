@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clean_room_agent.languages.run_reports import MAX_BYTES, GuardReader, TooMuchError, guard_folder
+from clean_room_agent.languages.test_runner import MAX_BYTES, GuardReader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.test_runs.scripts import Read, scripts_of
 from clean_room_agent.paths import (
     HOLDS_TESTS,
@@ -83,7 +83,7 @@ def read_trace(report: Path) -> Trace:
     try:
         for name in reader.names("*.trace"):
             for line in reader.read(name).decode("utf-8", "replace").splitlines():
-                kind, *values = _fact(line)
+                kind, *values = _parse_fact(line)
                 facts.setdefault(kind, set()).add(tuple(values))
     except (OSError, TooMuchError):
         facts.setdefault("", set())
@@ -93,11 +93,11 @@ def read_trace(report: Path) -> Trace:
 
     return Trace(
         reads=tuple(sorted(_read_as_data(facts)))[:MAX_FACTS],
-        scripts=_kept(first("script") | (first("tool") - first("loaded"))),
-        parts=_kept(first("part")),
-        roots=_kept(first("root")),
-        modules=_kept(first("module") - PYTHONS_OWN),
-        missing=_kept(first("missing")),
+        scripts=_limited(first("script") | (first("tool") - first("loaded"))),
+        parts=_limited(first("part")),
+        roots=_limited(first("root")),
+        modules=_limited(first("module") - PYTHONS_OWN),
+        missing=_limited(first("missing")),
     )
 
 
@@ -107,7 +107,7 @@ def _read_as_data(facts: Mapping[str, Collection[tuple[str, ...]]]) -> Iterator[
     return (values for values in facts.get("read", ()) if values[:1] not in loaded)
 
 
-def _fact(line: str) -> list[str]:
+def _parse_fact(line: str) -> list[str]:
     try:
         values = json.loads(line[:MAX_LINE])
     except (ValueError, RecursionError):
@@ -116,7 +116,7 @@ def _fact(line: str) -> list[str]:
     return [value.replace("\\", "/") for value in values] if sound else [""]
 
 
-def _kept(values: Collection[str]) -> tuple[str, ...]:
+def _limited(values: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(values)[:MAX_FACTS])
 
 

@@ -29,7 +29,9 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from clean_room_agent.artifacts.evidence import FailingTest, same_failure
 from clean_room_agent.artifacts.names import counted, listed
+from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
 from clean_room_agent.languages.test_names import (
     UNLOADED,
     files_meant,
@@ -41,7 +43,12 @@ from clean_room_agent.languages.test_names import (
 )
 from clean_room_agent.languages.test_runners import HOLDER
 from clean_room_agent.orchestrator.config import Accept
-from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, missed_threshold
+from clean_room_agent.orchestrator.test_runs.results import (
+    TestRun,
+    evidence_of,
+    exit_without_failure,
+    missed_threshold,
+)
 from clean_room_agent.orchestrator.test_runs.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
@@ -118,7 +125,9 @@ def judge_step(
         return _by_exit_code(before, after)
     failing = tuple(sorted(newly - set(unstable)))
     if failing:
-        return StepVerdict(passed=False, newly_failing=failing, reason=f"newly failing: {_some(failing)}")
+        return StepVerdict(
+            passed=False, newly_failing=failing, reason=f"newly failing: {_list_names(failing)}"
+        )
     reason = (
         _unexplained(before, after)
         or _lost(before, after, planned)
@@ -167,7 +176,7 @@ def judge_final(
             else f"exit {final.end.returncode}; the runner's output cannot be read"
         )
     elif not reason and newly:
-        reason = f"newly failing: {_some(sorted(newly))}"
+        reason = f"newly failing: {_list_names(sorted(newly))}"
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - apart, planned)
@@ -176,7 +185,7 @@ def judge_final(
     unstable_red = sorted(red & set(unstable))
     return FinalVerdict(
         complete=not reason,
-        reason=reason or _praise(final, unstable_red),
+        reason=reason or _reason_of_complete(final, unstable_red),
         newly_failing=tuple(sorted(newly)),
         fixed=tuple(sorted(name for name in baseline.red() if _is_green(final, name))),
         still_failing=tuple(sorted(red & baseline.red())),
@@ -207,12 +216,12 @@ def judge_restored(
         return StepVerdict(passed=not reason, reason=reason)
     if not (baseline.report.named and final.report.named and restored.report.named):
         lost = tuple(sorted(restored.red() - final.red() - set(unstable)))
-        reason = f"failing: {_some(lost)}" if lost else _lost(baseline, restored, planned)
+        reason = f"failing: {_list_names(lost)}" if lost else _lost(baseline, restored, planned)
         return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
     due = baseline.green() | (baseline.red() & final.green())
     lost = tuple(sorted(name for name in due - restored.green() - set(unstable) if not is_in(name, planned)))
     if lost:
-        return StepVerdict(passed=False, newly_failing=lost, reason=f"failing: {_some(lost)}")
+        return StepVerdict(passed=False, newly_failing=lost, reason=f"failing: {_list_names(lost)}")
     reason = _only_restored(baseline, final, restored)
     return StepVerdict(passed=not reason, reason=reason)
 
@@ -223,7 +232,7 @@ def _only_restored(baseline: TestRun, final: TestRun, restored: TestRun) -> str:
         return ""
     ran = restored.green() | restored.red()
     only = sorted(name for name in ran - final.green() - final.red() if not HOLDER.search(name))
-    return f"not run in the result: {_some(only)}" if only else ""
+    return f"not run in the result: {_list_names(only)}" if only else ""
 
 
 def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()) -> tuple[str, ...]:
@@ -273,7 +282,9 @@ def _unwatched(before: TestRun, after: TestRun) -> str:
     if seen and after.watched.ended is None and before.command == after.command:
         return "the tests no longer run in a Python process that can be watched"
     replaced = newly_replaced(before.watched.replaced, after.watched.replaced)
-    return f"the code under test replaces parts of the test runner: {_some(replaced)}" if replaced else ""
+    return (
+        f"the code under test replaces parts of the test runner: {_list_names(replaced)}" if replaced else ""
+    )
 
 
 def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
@@ -315,7 +326,7 @@ def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
 
 def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if red:
-        return f"failing: {_some(sorted(red))}"
+        return f"failing: {_list_names(sorted(red))}"
     told = exit_without_failure(final)
     if told and not ends_as_before(baseline, final):
         return f"the command {told}"
@@ -326,7 +337,7 @@ def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], plan
 
 def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if not baseline.report.whole and (red or final.end.returncode != 0):
-        return f"the run at the start was incomplete, so no failure is excused: {_some(sorted(red))}"
+        return f"the run at the start was incomplete, so no failure is excused: {_list_names(sorted(red))}"
     return (
         _unexplained(baseline, final)
         or _fewer(baseline, final, planned)
@@ -350,10 +361,10 @@ def _fewer_in_files(before: TestRun, after: TestRun, planned: Collection[str], f
     for path in sorted(set(planned) - {*files.created, *files.deleted}):
         had, has = _functions_in(path, before), _functions_in(path, after)
         if had and not has:
-            return f"{path} has no test any more: {_some(sorted(had))}"
+            return f"{path} has no test any more: {_list_names(sorted(had))}"
         lost = sorted(had - has)
         if path in files.kept and len(has) < len(had) and lost:
-            return f"{path} had {counted(len(had), 'test')} and has {len(has)}, without {_some(lost)}"
+            return f"{path} had {counted(len(had), 'test')} and has {len(has)}, without {_list_names(lost)}"
     return ""
 
 
@@ -370,7 +381,7 @@ def _hidden(baseline: TestRun, final: TestRun, unstable: Collection[str] = ()) -
     """Which failing tests the result no longer runs, in words; "" if none."""
     hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)} - set(unstable))
     if hidden:
-        return f"failed at the start, and no longer run: {_some(hidden)}"
+        return f"failed at the start, and no longer run: {_list_names(hidden)}"
     named = baseline.report.named and final.report.named
     if baseline.red() and not named and _not_run(final) > _not_run(baseline):
         return "more tests are skipped than at the start, where some failed; the runner does not name them"
@@ -398,11 +409,11 @@ def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> s
     unknown = (*before.uncounted, *(() if final.report.named else before.written))
     changed = sorted(name for name in unknown if is_in(name, planned))
     if changed:
-        return f"could not be loaded at the start, and changed: {_some(changed)}"
+        return f"could not be loaded at the start, and changed: {_list_names(changed)}"
     for name in before.uncounted:
         skipped, ran = _tests_below(name, baseline, final)
         if skipped:
-            return f"could not be loaded at the start, and skipped: {_some(skipped)}"
+            return f"could not be loaded at the start, and skipped: {_list_names(skipped)}"
         if final.report.named and is_of_file(name) and not ran:
             return f"could not be loaded at the start, and runs no test now: {name}"
     return ""
@@ -442,7 +453,7 @@ def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
         if (name.partition("::")[0] in planned or not files.isdisjoint(spellings(name.partition("::")[0])))
         and (ran if runs else present).isdisjoint(spellings(name))
     ]
-    return f"could not be loaded at the start, and do not run now: {_some(lost)}" if lost else ""
+    return f"could not be loaded at the start, and do not run now: {_list_names(lost)}" if lost else ""
 
 
 def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
@@ -485,16 +496,16 @@ def _is_green(run: TestRun, name: str) -> bool:
     )
 
 
-def _praise(final: TestRun, unstable_red: Collection[str]) -> str:
+def _reason_of_complete(final: TestRun, unstable_red: Collection[str]) -> str:
     if final.report.runner == "unknown":
         return "exit 0; the runner's output cannot be read"
     words = counted(final.report.passed, "test passes", "tests pass")
     red = len(final.red()) - len(unstable_red)
     words += f", {red} failed before too" if red else ""
-    return words + (f"; unstable, not counted: {_some(unstable_red)}" if unstable_red else "")
+    return words + (f"; unstable, not counted: {_list_names(unstable_red)}" if unstable_red else "")
 
 
-def _some(names: Collection[str]) -> str:
+def _list_names(names: Collection[str]) -> str:
     return listed(names, SHOWN_NAMES)
 
 
@@ -520,3 +531,36 @@ def passes(name: str, after: TestRun) -> bool:
     if name in after.report.outcomes:
         return after.report.outcomes[name] == "passed"
     return after.report.whole and (not after.report.named or HOLDER.search(name) is not None)
+
+
+def what_tests_showed(
+    before: TestRun, after: TestRun, verdict: StepVerdict, *, left_out: Collection[str] = ()
+) -> TestedAttempt:
+    """Compare both runs; a goal test is one that was red in `before` and that the task is about: none of those `left_out`."""
+    failing = {test.name: test for test in reversed(after.failing)}
+    earlier = {test.name: test for test in reversed(before.failing)}
+    newly = tuple(failing[name] for name in verdict.newly_failing if name in failing)
+    red = before.red()
+    new = tuple(
+        test
+        for name, test in sorted(failing.items())
+        if name not in red and before.report.outcomes.get(name) is None and name not in verdict.newly_failing
+    )
+    return TestedAttempt(
+        reason=verdict.reason,
+        goals=tuple(
+            _goal(name, earlier.get(name), failing.get(name), after) for name in sorted(red - set(left_out))
+        ),
+        newly_failing=newly,
+        new=new,
+        missing=tuple(name for name in verdict.newly_failing if name not in after.report.outcomes),
+        after=evidence_of(after, left_out=left_out),
+    )
+
+
+def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after: TestRun) -> Goal:
+    if name in after.red():
+        if before is None or now is None or same_failure(before, now):
+            return Goal(name=name, state="fails as before")
+        return Goal(name=name, state="fails in another way", failing=now)
+    return Goal(name=name, state="passes now" if passes(name, after) else "did not run")

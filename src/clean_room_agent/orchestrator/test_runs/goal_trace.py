@@ -16,14 +16,12 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.json_values import from_json
-from clean_room_agent.languages.run_reports import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_names import SEPARATOR, UNLOADED, files_meant
+from clean_room_agent.languages.test_runner import GuardReader, TooMuchError, guard_folder
 from clean_room_agent.languages.test_runners import has_log, runner_named
-from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
-from clean_room_agent.orchestrator.test_runs.failure_reports import SourceTree
-from clean_room_agent.orchestrator.test_runs.output import normalise_name
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, rerun_command
+from clean_room_agent.orchestrator.test_runs.output import SourceTree, normalise_name
 from clean_room_agent.orchestrator.test_runs.results import TestRun
-from clean_room_agent.orchestrator.test_runs.run import rerun_command
 from clean_room_agent.paths import TEST_PATH, is_test_configuration
 from clean_room_agent.redaction import Redactor, secret_values
 from clean_room_agent.safe_open import read_bytes
@@ -50,7 +48,7 @@ DOCUMENTED = re.compile(r"[^:]*::[\w.]*\.\w+")
 REMOVED = "[secret]"
 
 
-class Ran(Struct, frozen=True, kw_only=True, array_like=True):
+class FunctionRecord(Struct, frozen=True, kw_only=True, array_like=True):
     """What a function did under one test, as the guard wrote it."""
 
     path: str
@@ -67,12 +65,12 @@ class Ran(Struct, frozen=True, kw_only=True, array_like=True):
     """Its last line, where that is known."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class TraceRecord(Struct, frozen=True, kw_only=True):
     """One test, as the guard wrote it."""
 
     test: str
     failed: bool
-    functions: list[Ran]
+    functions: list[FunctionRecord]
     failure: list[tuple[str, int, str, int]] = field(default_factory=list)
     """(path, first line, name, line) of the functions that the error came through, innermost first."""
     lines: list[tuple[str, int]] = field(default_factory=list)
@@ -123,7 +121,7 @@ class _Runs(Struct, kw_only=True):
     red: set[str] = field(default_factory=set)
     failing: list[FailingTest] = field(default_factory=list)
 
-    def observe(self, goals: Sequence[str] | str, passing: Sequence[str]) -> list[tuple[str, Record]]:
+    def observe(self, goals: Sequence[str] | str, passing: Sequence[str]) -> list[tuple[str, TraceRecord]]:
         """What was recorded while these tests ran, or this command: by test."""
         command, left_out = _command(goals, passing, self.like)
         took = self.like.end.duration_ms / 1000
@@ -146,7 +144,7 @@ class _Runs(Struct, kw_only=True):
 
         seconds = max(LEAST_SECONDS, TIMES * took)
         run = self.runner.run_observed(command, asked, seconds=seconds, left_out=left_out)
-        records, problem = read_records(self.runner.report)
+        records, problem = read_trace_records(self.runner.report)
         if not run.report.whole:
             problem = problem or run.report.problem
         self.problems += [problem] if problem else []
@@ -178,16 +176,16 @@ def _paths_of_tests(goals: Sequence[str] | str) -> str:
     return rf"{TEST_PATH}|(?:^|/)conftest\.py\Z{own}"
 
 
-def read_records(report: Path) -> tuple[list[Record], str]:
+def read_trace_records(report: Path) -> tuple[list[TraceRecord], str]:
     """What the guard recorded beside the report, and why not all of it could be read."""
     reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
-    found: list[Record] = []
+    found: list[TraceRecord] = []
     problem = ""
     try:
         for name in reader.names("*.observed"):
             for line in reader.read(name).splitlines():
                 try:
-                    found.append(from_json(line, Record))
+                    found.append(from_json(line, TraceRecord))
                 except ValueError:
                     problem = "a part of the trace cannot be read"
     except TooMuchError:
@@ -198,8 +196,8 @@ def read_records(report: Path) -> tuple[list[Record], str]:
 
 
 def _failing(
-    named: Sequence[tuple[str, Record]], goals: Sequence[str] | str, red: Collection[str]
-) -> list[Record]:
+    named: Sequence[tuple[str, TraceRecord]], goals: Sequence[str] | str, red: Collection[str]
+) -> list[TraceRecord]:
     """The records of the goal tests that failed; of processes that they started, too, and of files that could not be loaded."""
     if isinstance(goals, str):
         return [record for name, record in named if not name]
@@ -218,7 +216,7 @@ def _is_among(name: str, tests: Collection[str]) -> bool:
     return bool(name) and (name in tests or any(test.endswith(f"{SEPARATOR}{name}") for test in tests))
 
 
-def _with_frames(record: Record, failing: Sequence[FailingTest]) -> Record:
+def _with_frames(record: TraceRecord, failing: Sequence[FailingTest]) -> TraceRecord:
     """The record of JavaScript's runners with the way to the failure, which stands in their reports."""
     if record.failure or record.lines:
         return record
@@ -278,7 +276,7 @@ class Definitions:
             yield span.symbol, first, first + text.count("\n", span.start, span.end)
 
 
-class _Merged(Struct, kw_only=True):
+class _TracedDefinition(Struct, kw_only=True):
     """What one definition did under all failing tests."""
 
     path: str
@@ -294,9 +292,9 @@ class _Merged(Struct, kw_only=True):
 
 
 def _functions(
-    failing: Sequence[Record], green: Sequence[Record], names: Definitions, secrets: Redactor
+    failing: Sequence[TraceRecord], green: Sequence[TraceRecord], names: Definitions, secrets: Redactor
 ) -> tuple[TracedFunction, ...]:
-    found: dict[tuple[str, str, int], _Merged] = {}
+    found: dict[tuple[str, str, int], _TracedDefinition] = {}
     for record in failing:
         way = {place[:3]: place[3] for place in reversed(record.failure)}
         path_of_error = list(dict.fromkeys(place[:3] for place in record.failure))
@@ -308,7 +306,7 @@ def _functions(
                 name, first, last = _assigned(ran, record.functions)
                 begins = (first, last) == (ran.first, ran.end)
             one = found.setdefault(
-                (ran.path, name, first), _Merged(path=ran.path, name=name, first=first, last=last)
+                (ran.path, name, first), _TracedDefinition(path=ran.path, name=name, first=first, last=last)
             )
             is_itself = begins and (ran.end == last or ran.name == name.rpartition(".")[2])
             one.calls += ran.calls if is_itself else 0
@@ -317,7 +315,7 @@ def _functions(
             if is_itself or not name:
                 one.observed = [_without_secrets(call, secrets) for call in ran.last] or one.observed
             one.failed_at = one.failed_at or way.get((ran.path, ran.first, ran.name), 0)
-    suspicion = _Suspicion(failing, green)
+    failing_lines, green_lines = _lines_by_test(failing), _lines_by_test(green)
     ordered = sorted(found.values(), key=lambda one: (one.near, one.path, one.first))
     return tuple(
         TracedFunction(
@@ -326,7 +324,10 @@ def _functions(
             first_line=one.first,
             last_line=one.last,
             calls=one.calls,
-            lines=tuple((line, suspicion.of(one.path, line)) for line in sorted(one.lines)),
+            lines=tuple(
+                (line, _suspiciousness((one.path, line), failing_lines, green_lines))
+                for line in sorted(one.lines)
+            ),
             observed=tuple(one.observed),
             failed_at=one.failed_at,
         )
@@ -334,7 +335,7 @@ def _functions(
     )
 
 
-def _assigned(ran: Ran, functions: Sequence[Ran]) -> tuple[str, int, int]:
+def _assigned(ran: FunctionRecord, functions: Sequence[FunctionRecord]) -> tuple[str, int, int]:
     """Name, first and last line of a function of JavaScript that is assigned to a member, or of the innermost such that holds it."""
     around = [
         one
@@ -346,7 +347,10 @@ def _assigned(ran: Ran, functions: Sequence[Ran]) -> tuple[str, int, int]:
 
 
 def _nearness(
-    ran: Ran, path_of_error: Sequence[tuple[str, int, str]], record: Record, names: Definitions
+    ran: FunctionRecord,
+    path_of_error: Sequence[tuple[str, int, str]],
+    record: TraceRecord,
+    names: Definitions,
 ) -> tuple[int, int, int]:
     """What the error came through, innermost first; then what the failing statement of the test called, directly first; then
     what ran before, the latest first.
@@ -358,24 +362,18 @@ def _nearness(
     return (1 if is_near else 2), ran.depth, -ran.order
 
 
-class _Suspicion:
-    """How suspicious lines are."""
-
-    def __init__(self, failing: Sequence[Record], green: Sequence[Record]) -> None:
-        self._failing = _lines_by_test(failing)
-        self._green = _lines_by_test(green)
-
-    def of(self, path: str, line: int) -> float:
-        """Ochiai's coefficient, to three places."""
-        if not self._green:
-            return 1.0
-        at = (path, line)
-        failed = sum(at in lines for lines in self._failing)
-        passed = sum(at in lines for lines in self._green)
-        return round(failed / math.sqrt(len(self._failing) * (failed + passed)), 3) if failed else 0.0
+def _suspiciousness(
+    at: tuple[str, int], failing: Sequence[set[tuple[str, int]]], green: Sequence[set[tuple[str, int]]]
+) -> float:
+    """Ochiai's coefficient of a line, to three places, from the lines that each test ran."""
+    if not green:
+        return 1.0
+    failed = sum(at in lines for lines in failing)
+    passed = sum(at in lines for lines in green)
+    return round(failed / math.sqrt(len(failing) * (failed + passed)), 3) if failed else 0.0
 
 
-def _lines_by_test(records: Iterable[Record]) -> list[set[tuple[str, int]]]:
+def _lines_by_test(records: Iterable[TraceRecord]) -> list[set[tuple[str, int]]]:
     found: dict[str, set[tuple[str, int]]] = {}
     for record in records:
         lines = found.setdefault(record.test, set())
@@ -385,13 +383,13 @@ def _lines_by_test(records: Iterable[Record]) -> list[set[tuple[str, int]]]:
 
 def _without_secrets(call: ObservedCall, secrets: Redactor) -> ObservedCall:
     return ObservedCall(
-        arguments=tuple((name, _shown(name, value, secrets)) for name, value in call.arguments),
-        result=_shown("", call.result, secrets),
-        values=tuple((name, _shown(name, value, secrets)) for name, value in call.values),
+        arguments=tuple((name, _show_value(name, value, secrets)) for name, value in call.arguments),
+        result=_show_value("", call.result, secrets),
+        values=tuple((name, _show_value(name, value, secrets)) for name, value in call.values),
     )
 
 
-def _shown(name: str, value: str, secrets: Redactor) -> str:
+def _show_value(name: str, value: str, secrets: Redactor) -> str:
     """The value as it is shown: shortened, without line breaks and secrets. A name says what is assigned to it."""
     head = f"{name} = " if name else ""
     text, at, pieces = f"{head}{value}", 0, []

@@ -54,7 +54,7 @@ def prepare_links(
     """
     done: list[str] = []
     for name in names:
-        source, path = repo_top / name, _inside(name)
+        source, path = repo_top / name, _relative_name(name)
         hollow = is_empty_folder(worktree, path)
         if not os.path.lexists(source) or (os.path.lexists(worktree / path) and not hollow):
             continue
@@ -67,7 +67,7 @@ def prepare_links(
                 done.append(f"{name}: linked to yours; tests can change it")
             else:
                 _copy(source, worktree, path)
-                turned = _turn(worktree, path, repo_top) if turn else 0
+                turned = _rewrite_paths(worktree, path, repo_top) if turn else 0
                 done.append(
                     f"{name}: copied"
                     + (f", {counted(turned, 'file')} turned to the worktree" if turned else "")
@@ -181,9 +181,9 @@ def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tupl
     found: list[tuple[str, Path]] = []
     strange = {name for name, _ in strange_links(repo_top, names)}
     for name in names:
-        target = worktree / _inside(name)
+        target = worktree / _relative_name(name)
         above = target.parent.resolve() == worktree.resolve() / Path(name).parent
-        package = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
+        package = not os.path.lexists(target) or is_empty_folder(worktree, _relative_name(name))
         if (repo_top / name).exists() and package and above and name not in strange:
             found.append((name, (repo_top / name).resolve()))
     return tuple(found)
@@ -226,7 +226,7 @@ def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
                 ) from exc
 
 
-def _inside(name: str) -> str:
+def _relative_name(name: str) -> str:
     """The name as a path below the repository's top."""
     if Path(name).is_absolute() or ".." in Path(name).parts or not Path(name).parts:
         raise RepositoryError(
@@ -249,7 +249,7 @@ def _copy(source: Path, worktree: Path, path: str) -> None:
             shutil.copy2(source, target)
 
 
-def _turn(worktree: Path, path: str, repo_top: Path) -> int:
+def _rewrite_paths(worktree: Path, path: str, repo_top: Path) -> int:
     """In the virtual environment copied to `path`, change paths of the user's tree to the worktree's; returns how many
     files changed. Only in files where tools write absolute paths: scripts in `bin`, and those of editable installs.
     """

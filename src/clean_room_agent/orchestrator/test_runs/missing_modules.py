@@ -1,22 +1,33 @@
-"""Modules that tests cannot import at the base: generated files that git ignores, and packages that are not installed.
+"""Why tests cannot be imported.
 
-A generated file (`_version.py`, a parser, a client) stands in the user's tree, and is not in a worktree unless
+At the base: generated files that git ignores, and packages that are not installed. A generated file (`_version.py`, a parser, a client) stands in the user's tree, and is not in a worktree unless
 `.worktreeinclude` names it. No edit can make good what is missing in this way.
+
+After an edit: which file it broke, by which error, at which line. Runners say it each in their own way, most of them in a block about the
+file of tests that wanted the import:
+
+    pytest     test_a.py: error         NameError: name 'x' is not defined        frames: lib.py:3, test_a.py:1
+    pytest     test_a.py: error         File "lib.py", line 67 / SyntaxError: '(' was never closed
+    unittest   _FailedTest.test_a       NameError ...
+    node       a.test.js: failed        "test failed"; the error is in the output alone
+    others     no test at all           the process ended, with a stack trace
 """
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from clean_room_agent import safe_open
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
+from clean_room_agent.artifacts.names import listed, quoted
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.repository import list_files, list_ignored
 from clean_room_agent.git.worktree import INCLUDE_FILE
+from clean_room_agent.languages.test_names import files_meant, is_of_file
 from clean_room_agent.languages.test_runners import ABSENT
-from clean_room_agent.orchestrator.test_runs.broken_imports import nothing_loads
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.paths import is_secret_name, is_test_path
 
@@ -63,7 +74,7 @@ def ignored_imports(top: Path) -> tuple[str, ...]:
     by_module = {_module(path): path for path in ignored}
     found: set[str] = set()
     for path in code[:MAX_READ]:
-        text = _text(top, path)
+        text = _read_text(top, path)
         if stems.search(text):
             wanted = _python_modules(path, text) if path.endswith(PYTHON) else _script_modules(path, text)
             found.update(_providers(set(wanted), by_module, modules))
@@ -85,7 +96,7 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
     package = package_of(missing) if missing is not None else ""
     if package and package not in own_names(top):
         used = bool(path) and not is_test_path(path)
-        declared = any(package.casefold() in _text(top, name).casefold() for name in _declarations(top))
+        declared = any(package.casefold() in _read_text(top, name).casefold() for name in _declarations(top))
         if (used or declared) and not re.search(rf"\b{re.escape(package)}\b", task):
             remedy = (
                 f"install {package} where the command finds it, or link the environment with [worktree] link"
@@ -191,9 +202,121 @@ def module_name(path: str) -> str:
     return posixpath.basename(_module(path))
 
 
-def _text(top: Path, path: str) -> str:
+def _read_text(top: Path, path: str) -> str:
     """The beginning of the regular file; "" if there is none."""
     try:
         return safe_open.read_bytes(top, path, max_bytes=MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+ERROR = re.compile(
+    r"^(?:E\s+|\[?\w* ?error\]?:? +)?(?P<error>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exit|Warning|Interrupt)(?::.*)?)$",
+    re.MULTILINE,
+)
+"""An error in a line of its own, with its words."""
+INLINE = re.compile(
+    r"(?P<error>\b(?:Syntax|Indentation|Tab|Name|Import|ModuleNotFound|Attribute|Reference|Type)Error: .*)"
+    r"|\.go:\d+:\d+: (?P<compiler>.*)"
+)
+PLACE = re.compile(
+    r'File "(?P<python>[^"\n]+)", line (?P<line>\d+)|(?P<script>[\w@./-]+\.(?:[cm]?[jt]sx?|go)):(?: .*\()?(?P<row>\d+)'
+)
+"""Where a parser stopped."""
+UNPARSED = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
+FOREIGN = re.compile(r"(?:^|/)(?:site-packages|node_modules)/")
+MAX_ERROR = 300
+MAX_FILES = 3
+
+
+def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str]) -> str:
+    """Which import the edits between the two runs broke, in one line; "" if none.
+
+    Args:
+        before: the last accepted state.
+        after: the state with the edits.
+        newly_failing: names in `after`, of tests and of files.
+    """
+    unloaded = [name for name in newly_failing if is_of_file(name)]
+    if unloaded:
+        failing = next(
+            (test for test in after.failing if test.name in unloaded), FailingTest(name=unloaded[0])
+        )
+        files = [files_meant(name)[0] for name in unloaded]
+        return _describe(_error(failing.message) or _error(after.end.excerpt), failing, after, files)
+    ended = not after.report.whole and not after.report.outcomes and not after.end.timed_out
+    if not ended or not before.report.whole:
+        return ""
+    error = _error(after.report.problem) or _error(after.end.excerpt)
+    frame = after.frames[0] if after.frames else StackFrame(path="")
+    return (
+        _describe(error, FailingTest(name="", path=frame.path, line=frame.line), after, []) if error else ""
+    )
+
+
+def nothing_loads(run: TestRun) -> tuple[str, str, int]:
+    """Of a run in which no test passed or failed by itself, as no file of tests could be imported or each test lacked a module: the
+    first error, and its file and line (0: unknown). Empty for any other run.
+    """
+    outcomes, excerpt = run.report.outcomes, run.end.excerpt
+    red = run.red()
+    lacking = bool(run.failing) and all(ABSENT.search(test.message) for test in run.failing)
+    if (
+        red
+        and (lacking or all(map(is_of_file, red)))
+        and not run.green()
+        and (run.report.named or not run.report.passed)
+    ):
+        failing = next(iter(run.failing), FailingTest(name=min(red)))
+        error = _error_or_absence(failing.message) or _error_or_absence(excerpt)
+        return error or f"{failing.name} cannot be loaded", *_place(error, failing, run)
+    is_broken = not outcomes and not run.end.timed_out and run.end.returncode != 0
+    error = _error_or_absence(excerpt) if is_broken else ""
+    return (error, *_place(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)
+
+
+def _error_or_absence(text: str) -> str:
+    absent = (line for line in text.split("\n") if ABSENT.search(line))
+    return _error(text) or " ".join(next(absent, "").split())[:MAX_ERROR]
+
+
+def _error(text: str) -> str:
+    """The last error that the text names in a line of its own, else the first within a line; "" if there is none."""
+    found = list(ERROR.finditer(text))
+    if found:
+        return " ".join(found[-1]["error"].split())[:MAX_ERROR]
+    match = INLINE.search(text)
+    said = "" if match is None else match["error"] or match["compiler"]
+    return " ".join(said.split())[:MAX_ERROR]
+
+
+def _describe(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:
+    path, line = _place(error, failing, after)
+    if not path and not files:
+        return ""
+    at = f" (line {line})" if line else ""
+    text = f"the edit broke the import of {quoted(path or files[0])}: {error or 'it cannot be loaded'}{at}"
+    shown = listed(map(quoted, files), MAX_FILES)
+    return f"{text}; so no test of {shown} runs" if files else f"{text}; so no test runs"
+
+
+def _place(error: str, failing: FailingTest, after: TestRun) -> tuple[str, int]:
+    """The file that cannot be imported, and the line; of a syntax error, where the parser stopped."""
+    if UNPARSED.search(error):
+        for text in (failing.message, after.end.excerpt):
+            said = UNPARSED.search(text)
+            above = text[: said.start()] + text[said.start() :].partition("\n")[0] if said else ""
+            own = [place for place in map(_place_in, PLACE.finditer(above)) if _is_own(place[0])]
+            if own:
+                return own[-1]
+    frame = next(iter(failing.frames or after.frames), StackFrame(path=failing.path, line=failing.line))
+    return frame.path, frame.line
+
+
+def _place_in(match: re.Match[str]) -> tuple[str, int]:
+    return (match["python"] or match["script"]).removeprefix("./"), int(match["line"] or match["row"])
+
+
+def _is_own(path: str) -> bool:
+    """Whether the path may be one of the repository, as it is written."""
+    return not path.startswith(("/", "<", "node:", "python/")) and not FOREIGN.search(path)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -74,17 +74,6 @@ class TestRun(Struct, frozen=True, kw_only=True):
     def green(self) -> frozenset[str]:
         """The names that passed."""
         return frozenset(name for name, outcome in self.report.outcomes.items() if outcome == "passed")
-
-
-def upgrade_test_run(kept: Any) -> Any:
-    """Convert a test run as earlier versions stored it (one flat object) to the parts of a `TestRun`."""
-    if not isinstance(kept, dict) or "returncode" not in kept:
-        return kept
-    of_end, of_report = CommandEnd.__struct_fields__, TestReport.__struct_fields__
-    own = {key: value for key, value in kept.items() if key not in {*of_end, *of_report}}
-    end = {key: value for key, value in kept.items() if key in of_end}
-    report = {key: value for key, value in kept.items() if key in of_report}
-    return {**own, "end": end, "report": report}
 
 
 class ChangingNames(Struct, kw_only=True):

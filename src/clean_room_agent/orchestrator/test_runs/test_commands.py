@@ -14,14 +14,14 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.folders import remove_tree
-from clean_room_agent.languages.run_reports import (
+from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
+from clean_room_agent.languages.test_runner import (
     MAX_BYTES,
     GuardReader,
     ReportRequest,
     TooMuchError,
     guard_folder,
 )
-from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
 
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
@@ -113,10 +113,10 @@ def interpreter_of(command: str) -> str:
         elif name in STARTERS and rest[1:2] == ["run"]:
             program = [*rest[:2], "python"]
         elif name in RUNNERS:
-            return " ".join([*map(_setting, settings), ANY_PYTHON])
+            return " ".join([*map(_quoted_assignment, settings), ANY_PYTHON])
         else:
             continue
-        return " ".join([*map(_setting, settings), shlex.join(program)])
+        return " ".join([*map(_quoted_assignment, settings), shlex.join(program)])
     return ANY_PYTHON
 
 
@@ -138,7 +138,7 @@ def program_of(command: str) -> str:
     return ""
 
 
-def _setting(word: str) -> str:
+def _quoted_assignment(word: str) -> str:
     name, _, value = word.partition("=")
     return f"{name}={shlex.quote(value)}"
 
@@ -168,8 +168,8 @@ def read_watched(report: Path) -> Watched:
     reader = GuardReader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
         started = reader.names("python-*.started")
-        ends = [_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
-        seen = [_end(reader, name) for name in reader.names("*.replaced")]
+        ends = [_read_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
+        seen = [_read_end(reader, name) for name in reader.names("*.replaced")]
     except TooMuchError:
         return Watched(ended=False)
     replaced = {pair for end in (*ends, *seen) if end is not None for pair in end}
@@ -191,7 +191,7 @@ def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str,
     return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
 
 
-def _end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
+def _read_end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
     """What a runner wrote at its end; None if there is nothing readable."""
     try:
         pairs = json.loads(reader.read(name))
@@ -233,7 +233,7 @@ def test_environment(
     env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
     roots = import_roots(inherited, worktree, repo_top)
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
-    env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
+    env["PYTHONPATH"] = ":".join(_unique([str(GUARD), *map(str, roots), *others]))
     env[FOLDER_VARIABLE] = str(guard_folder(report))
     if traced:
         env[TREE_VARIABLE] = str(worktree)
@@ -247,9 +247,11 @@ def test_environment(
     if once:
         env.setdefault("CI", "1")
     if "PATH" in env:
-        env["PATH"] = ":".join(_moved(entry, worktree, repo_top) for entry in env["PATH"].split(":"))
+        env["PATH"] = ":".join(
+            _path_in_worktree(entry, worktree, repo_top) for entry in env["PATH"].split(":")
+        )
     if "VIRTUAL_ENV" in env:
-        env["VIRTUAL_ENV"] = _moved(env["VIRTUAL_ENV"], worktree, repo_top)
+        env["VIRTUAL_ENV"] = _path_in_worktree(env["VIRTUAL_ENV"], worktree, repo_top)
     return env
 
 
@@ -261,9 +263,9 @@ def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -
     named = [
         moved
         for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_editable(inherited, repo_top))
-        if entry and (moved := _moved(entry, worktree, repo_top)) != entry
+        if entry and (moved := _path_in_worktree(entry, worktree, repo_top)) != entry
     ]
-    return tuple(Path(entry) for entry in _once([*map(str, usual), str(worktree), *named]))
+    return tuple(Path(entry) for entry in _unique([*map(str, usual), str(worktree), *named]))
 
 
 def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
@@ -281,7 +283,7 @@ def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
                         yield line.rstrip()
 
 
-def _moved(entry: str, worktree: Path, repo_top: Path) -> str:
+def _path_in_worktree(entry: str, worktree: Path, repo_top: Path) -> str:
     """The same place in the worktree, if `entry` is in the user's tree and exists in the worktree; else `entry`."""
     for top in (repo_top, repo_top.resolve()):
         if Path(entry).is_relative_to(top):
@@ -296,5 +298,5 @@ def _holds_python(folder: Path) -> bool:
     return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py")) or any(folder.glob("*/*.py"))
 
 
-def _once(entries: Iterable[str]) -> list[str]:
+def _unique(entries: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(entries))

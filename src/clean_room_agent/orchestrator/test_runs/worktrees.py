@@ -26,7 +26,9 @@ from clean_room_agent.git.worktree import (
     remove_leftovers,
     remove_worktree,
     reports_beside,
+    shown_folders,
     worktree_places,
+    written_files,
 )
 from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
@@ -88,14 +90,26 @@ def set_up_sandbox(
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     because = ""
     if sandbox_inputs.config.mode != "none":
-        from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
+        from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Bubblewrap, Obstacle
 
         found = sandbox_inputs.find()
         if isinstance(found, Bubblewrap):
-            tried = _tried(found, sandbox_inputs, worktree, environment, report)
-            if not isinstance(tried, Obstacle):
-                return _in_bubblewrap(tried, sandbox_inputs, worktree)
-            found = _broken(sandbox_inputs.try_machine(found), tried)
+            obstacle: Obstacle | None
+            if top == Path("/"):
+                obstacle = Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
+            else:
+                sandbox = _sandbox(found, sandbox_inputs, worktree, environment, report)
+                report.parent.mkdir(parents=True, exist_ok=True)
+                obstacle = sandbox.try_out(environment)
+                if obstacle is None:
+                    return _in_bubblewrap(sandbox, sandbox_inputs, worktree)
+            of_machine = sandbox_inputs.try_machine(found)
+            if of_machine is None:
+                raise ConfigError(
+                    f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
+                    hint=obstacle.remedy,
+                )
+            found = of_machine
         if sandbox_inputs.config.mode == "bwrap":
             raise ConfigError(
                 f'[sandbox] mode = "bwrap", but no sandbox is possible: {found.reason}', hint=found.remedy
@@ -112,20 +126,6 @@ def set_up_sandbox(
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
-def _broken(machine: "Obstacle | None", repository: "Obstacle") -> "Obstacle":
-    """What keeps bubblewrap from working on this machine.
-
-    Raises:
-        ConfigError: nothing does, so it fails only for this repository.
-    """
-    if machine is None:
-        raise ConfigError(
-            f"bubblewrap works on this machine, but not for this repository: {repository.reason}",
-            hint=repository.remedy,
-        )
-    return machine
-
-
 def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: Worktree) -> SandboxSetup:
     top, links = worktree.repo.top, sandbox_inputs.worktree.link
     names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
@@ -140,23 +140,6 @@ def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: 
     return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
 
 
-def _tried(
-    bubblewrap: "Bubblewrap",
-    sandbox_inputs: SandboxInputs,
-    worktree: Worktree,
-    environment: Mapping[str, str],
-    report: Path,
-) -> "Sandbox | Obstacle":
-    """The sandbox, or why a command cannot be run in it."""
-    from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Obstacle
-
-    if worktree.repo.top == Path("/"):
-        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
-    sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
-    report.parent.mkdir(parents=True, exist_ok=True)
-    return sandbox.try_out(environment) or sandbox
-
-
 def _sandbox(
     bubblewrap: "Bubblewrap",
     sandbox_inputs: SandboxInputs,
@@ -164,11 +147,8 @@ def _sandbox(
     environment: Mapping[str, str],
     report: Path,
 ) -> "Sandbox":
-    from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
-    from clean_room_agent.sandbox.bubblewrap import MIB, Sandbox
-    from clean_room_agent.sandbox.limits import Limits
-    from clean_room_agent.sandbox.policy import GitFolder, Policy
-    from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
+    from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Sandbox
+    from clean_room_agent.sandbox.policy import GitFolder, Policy, interpreter_places, tool_places
 
     config, testing, top = sandbox_inputs.config, sandbox_inputs.testing, worktree.repo.top
     mount = sandbox_inputs.worktree.in_sandbox == "mount"
@@ -199,7 +179,6 @@ def _sandbox(
             written=written_files(worktree.repo),
             folders=shown_folders(worktree.repo),
             worktree=worktree.git_dir,
-            alternates=alternate_folders(worktree.repo),
         ),
         scratch_bytes=config.scratch_mb * MIB,
     )
@@ -353,7 +332,7 @@ class WorktreePool:
         return runner, (*notes, *runner.notes)
 
     def _remove(self, worktree: Worktree, report: Path) -> None:
-        with self._interrupts.closing():
+        with self._interrupts.shield(is_last=True):
             with self._timed(TimeKind.GIT, "worktree removal"):
                 remove_worktree(worktree)
             with contextlib.suppress(OSError):

@@ -47,7 +47,7 @@ SUSPENDS = GENERATOR | 0x80 | 0x200
 """Flags of the code of generators, coroutines and asynchronous generators."""
 
 
-class Place:
+class FunctionPlace:
     """A function of the tree, by its code."""
 
     __slots__ = ("code", "endings", "first", "ignored", "name", "path", "suspends", "tested", "yields")
@@ -70,7 +70,7 @@ class Ran:
 
     __slots__ = ("calls", "depth", "last", "lines", "order", "origin", "place")
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: FunctionPlace) -> None:
         self.place = place
         self.calls = 0
         self.lines: "set[int]" = set()
@@ -80,7 +80,7 @@ class Ran:
         self.last: "deque[dict[str, Any]]" = deque(maxlen=LAST)
 
 
-class Test:
+class TestUnderWay:
     """The test under way."""
 
     def __init__(self, name: str, values: bool) -> None:
@@ -115,7 +115,7 @@ class Call:
         "yielded",
     )
 
-    def __init__(self, ran: Ran, test: Test) -> None:
+    def __init__(self, ran: Ran, test: TestUnderWay) -> None:
         self.ran = ran
         self.test = test
         self.arguments: "list[list[str]] | None" = None
@@ -156,11 +156,11 @@ class Call:
         return self.on
 
 
-places: "dict[int, Place | None]" = {}
+places: "dict[int, FunctionPlace | None]" = {}
 """By the id of a code object; None if it is not of the tree."""
 kept: "list[types.CodeType]" = []
 """The codes of `places`, so that their ids stay theirs."""
-current: "list[Test]" = []
+current: "list[TestUnderWay]" = []
 suspended: "dict[int, Call]" = {}
 """By the id of a frame: calls of generators and coroutines between two steps."""
 threads = threading.local()
@@ -187,7 +187,7 @@ def let_pass(exc: Exception) -> None:
         step = step.tb_next
 
 
-def known(code: types.CodeType) -> "Place | None":
+def known(code: types.CodeType) -> "FunctionPlace | None":
     """The place of the code; None if it is not of the tree."""
     try:
         return places[id(code)]
@@ -200,7 +200,7 @@ def known(code: types.CodeType) -> "Place | None":
     if not file.startswith("<"):
         path = below(file)
         if path:
-            place = Place(code, path, tested=state["tests"].search(path.lower()) is not None)
+            place = FunctionPlace(code, path, tested=state["tests"].search(path.lower()) is not None)
     kept.append(code)
     places[id(code)] = place
     return place
@@ -236,7 +236,7 @@ def stack_of_thread() -> "list[Call]":
     return found
 
 
-def started(place: Place, frame: "Any", test: Test) -> "Call | None":
+def started(place: FunctionPlace, frame: "Any", test: TestUnderWay) -> "Call | None":
     """A call begins; None if its function was called so often that nothing but the number is recorded, or no time is left."""
     ran = test.ran.get(id(place.code))
     if ran is None:
@@ -288,7 +288,7 @@ def _line_of_test(frame: "Any") -> int:
     return 0
 
 
-def _has_time(test: Test) -> bool:
+def _has_time(test: TestUnderWay) -> bool:
     return test.spent < GRACE + SHARE * (CLOCK[0]() - test.began)
 
 

@@ -90,7 +90,7 @@ def open_test(name: str) -> None:
     now = calls.CLOCK[0]()
     if not state["ends"]:
         state["ends"] = now + state["seconds"]
-    current[:] = [calls.Test(name, values=name not in state["plain"])]
+    current[:] = [calls.TestUnderWay(name, values=name not in state["plain"])]
     suspended.clear()
     if state["told"] >= MAX_TESTS or now > state["ends"]:
         current[0].problem = "the time for tracing was over" if current > state["ends"] else "too many tests"
@@ -261,7 +261,7 @@ def pytest_make_collect_report(collector: "Any") -> "Any":
 def tell_unloaded(name: str, exc: BaseException) -> None:
     """What cannot be loaded is told as a test that failed."""
     held = list(current)
-    current[:] = [calls.Test(name, values=True)]
+    current[:] = [calls.TestUnderWay(name, values=True)]
     fail(exc)
     if current[0].failed:
         close_test()
