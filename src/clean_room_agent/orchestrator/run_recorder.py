@@ -135,12 +135,10 @@ class RunRecorder:
         self._record.write(
             runs.set_progress,
             self._run_id,
-            runs.RunProgress(
-                total_parts=total_parts,
-                total_steps=total_steps,
-                parts_completed=parts_done,
-                steps_completed=steps_done,
-            ),
+            total_parts=total_parts,
+            total_steps=total_steps,
+            parts_completed=parts_done,
+            steps_completed=steps_done,
         )
 
     def ended(
