@@ -21,7 +21,7 @@ from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.json_values import from_plain, to_plain
-from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd, PassHeader, RunRecorder
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget
 from clean_room_agent.orchestrator.task import Hints
 
@@ -123,8 +123,10 @@ class Journal:
         known = entry.value is not None
         for text in self.hints.begin(header.pass_id, known=known):
             self.recorder.event(header.pass_id, EventKind.HINT_SHOWN, text)
-        opened = self.recorder.open_pass(header, now=self.budget.now(), known=known)
-        return Pass(self, entry, opened)
+        row_id = self.recorder.open_pass(header, known=known)
+        return Pass(
+            journal=self, entry=entry, header=header, row_id=row_id, known=known, began=self.budget.seconds()
+        )
 
     def _kept(self, owner: str, name: str) -> dict[str, Any] | None:
         kept = self.session.for_pass(owner).get_state(STATE + name)
@@ -171,12 +173,17 @@ class Entry(Generic[ValueT]):
         self.value = value
 
 
-class Pass(Struct, Generic[ValueT]):
+class Pass(Struct, Generic[ValueT], kw_only=True):
     """A pass that has begun."""
 
     journal: Journal
     entry: Entry[ValueT]
-    opened: OpenPass
+    header: PassHeader
+    row_id: int
+    known: bool
+    """Whether it was done before this process began, and is only read back."""
+    began: float
+    """After so many seconds of the run."""
     failure: PassEnd | None = None
     """How it ended without being done, which is tried again by a run that goes on."""
 
@@ -198,7 +205,8 @@ class Pass(Struct, Generic[ValueT]):
 
     def close(self, end: PassEnd) -> None:
         """Record how it ended, and notify the observer."""
-        self.journal.recorder.close_pass(self.opened, end, now=self.journal.budget.now())
+        seconds = self.journal.budget.seconds() - self.began
+        self.journal.recorder.close_pass(self.header, end, known=self.known, seconds=seconds)
 
 
 def seconds_used(session: Session) -> float:

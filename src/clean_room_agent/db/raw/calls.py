@@ -98,6 +98,11 @@ class CallTotals(Struct, frozen=True, kw_only=True):
     completion_tokens: int
     latency_ms: int
 
+    @property
+    def tokens(self) -> int:
+        """Prompt and answer tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 SPANS = Table("retrieval_llm_calls", _SpansRow)
 READINGS = Table("call_readings", ReadingRow)

@@ -311,7 +311,7 @@ class _Route:
             error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
         row = AttemptRow(
-            task_run_id=self._current.opened.row_id,
+            task_run_id=self._current.row_id,
             attempt=one.number,
             prompt_tokens=one.prompt_tokens,
             completion_tokens=one.completion_tokens,

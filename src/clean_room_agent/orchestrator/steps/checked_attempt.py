@@ -56,11 +56,11 @@ class CheckedAttempt(Struct, frozen=True, kw_only=True):
 
 def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
     """Record the attempt and its test run, then close the pass."""
-    attempt, pass_id = checked.attempt, current.opened.header.pass_id
+    attempt, pass_id = checked.attempt, current.header.pass_id
     answer, change = attempt.answer, attempt.change
     run.recorder.attempt(
         AttemptRow(
-            task_run_id=current.opened.row_id,
+            task_run_id=current.row_id,
             attempt=number,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
