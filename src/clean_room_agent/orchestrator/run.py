@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.goals import Goals, NamedDefinition
 from clean_room_agent.artifacts.names import part_plan_pass, relative_pass
-from clean_room_agent.artifacts.outcomes import TimeKind
+from clean_room_agent.artifacts.outcomes import Action, TimeKind
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 CONTEXT = "room"
 """The key in the session, unchanged so that earlier runs can be resumed."""
+NEVER_TRIED = Action(kind="skip", rule="it was not tried")
 
 
 class Retrieved(Protocol):
@@ -173,8 +174,13 @@ class StepFailed(Struct, frozen=True, kw_only=True):
     """Whether an answer for it was cut off."""
     failures: "tuple[FailureSignal, ...]" = ()
     """What went wrong in the last attempt; empty if there was none."""
-    replan: bool = False
-    """Whether its part should be replanned."""
+    action: Action = NEVER_TRIED
+    """The last decision about it."""
+
+    @property
+    def replan(self) -> bool:
+        """Whether its part should be replanned."""
+        return self.action.kind in {"replan", "reduce_scope"}
 
     @property
     def fault(self) -> str:
