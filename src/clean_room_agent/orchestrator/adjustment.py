@@ -36,12 +36,11 @@ def adjust_part(
         step_id=newest.step.id,
     )
     inputs = (run.commits.head, newest.detail, *(step.model_dump_json() for step in left))
-    with run.journal.pass_(header, inputs) as current:
-        if current.value is None:
-            current.keep(_adjusted(run, part, (*earlier, newest), left, pass_id))
-    if current.end.plan is None:
+    outcomes = (*earlier, newest)
+    end = run.journal.carry_out(header, inputs, lambda: _adjusted(run, part, outcomes, left, pass_id))
+    if end.plan is None:
         return left
-    return PlanAdjustment.model_validate_json(current.end.plan).revised_steps
+    return PlanAdjustment.model_validate_json(end.plan).revised_steps
 
 
 def _adjusted(

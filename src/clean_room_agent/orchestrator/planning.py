@@ -38,27 +38,29 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     """The task in parts; None if there is no valid plan, and the run's reason then says why."""
     pass_id = meta_plan_pass(run.task.task_id)
     header = PassHeader(kind=PassType.META_PLAN, pass_id=pass_id, title="plan")
-    with run.journal.pass_(header, inputs=(run.commits.base,)) as current:
-        if current.value is None:
-            notice, route = run.recorder.observer.notice, run.limits.orchestrator.planning
-            notice(PassProgress(doing=LOOKING))
-            request = meta_plan_request(run.models, pass_id, run.task.words, evidence, route)
-            package = run.context.retrieve(replace(request, files=(*request.files, *run.task.given.files)))
-            notice(PassProgress(doing="dividing the task into parts"))
-            planned = make_meta_plan(
-                run.models,
-                package,
-                pass_id=pass_id,
-                evidence=evidence,
-                limits=plan_limits(run.models, run.limits.orchestrator),
-                route=route,
-            )
-            note_planned(run, pass_id, planned)
-            current.keep(_end_of_parts(run, package, planned))
-    if current.end.plan is None:
-        run.progress.stop.no_plan = current.end.detail
+    end = run.journal.carry_out(header, (run.commits.base,), lambda: _plan_parts(run, evidence, pass_id))
+    if end.plan is None:
+        run.progress.stop.no_plan = end.detail
         return None
-    return MetaPlan.model_validate_json(current.end.plan)
+    return MetaPlan.model_validate_json(end.plan)
+
+
+def _plan_parts(run: Run, evidence: Evidence, pass_id: str) -> PassEnd:
+    notice, route = run.recorder.observer.notice, run.limits.orchestrator.planning
+    notice(PassProgress(doing=LOOKING))
+    request = meta_plan_request(run.models, pass_id, run.task.words, evidence, route)
+    package = run.context.retrieve(replace(request, files=(*request.files, *run.task.given.files)))
+    notice(PassProgress(doing="dividing the task into parts"))
+    planned = make_meta_plan(
+        run.models,
+        package,
+        pass_id=pass_id,
+        evidence=evidence,
+        limits=plan_limits(run.models, run.limits.orchestrator),
+        route=route,
+    )
+    note_planned(run, pass_id, planned)
+    return _end_of_parts(run, package, planned)
 
 
 def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan]) -> PassEnd:
@@ -123,15 +125,17 @@ def plan_part(
         kind=PassType.PART_PLAN, pass_id=pass_id, title=f"plan of part {part.id}", part_id=part.id
     )
     inputs = (run.commits.head, part.model_dump_json(), *(failed.faults if failed else ()))
-    # Unlike the whole task it need not fit: other parts may be smaller.
-    with run.journal.pass_(header, inputs, must_fit=False) as current:
-        if current.value is None:
-            current.keep(_plan_part(run, meta, part, evidence, failed, pass_id))
-    if current.end.plan is None:
+    end = run.journal.carry_out(
+        header,
+        inputs,
+        lambda: _plan_part(run, meta, part, evidence, failed, pass_id),
+        must_fit=False,  # unlike the whole task: other parts may be smaller
+    )
+    if end.plan is None:
         stop = run.progress.stop
-        stop.no_plan = stop.no_plan or f"part {part.id}: {current.end.detail}"
+        stop.no_plan = stop.no_plan or f"part {part.id}: {end.detail}"
         return None
-    return PartPlan.model_validate_json(current.end.plan)
+    return PartPlan.model_validate_json(end.plan)
 
 
 def _plan_part(

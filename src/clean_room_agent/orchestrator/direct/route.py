@@ -110,8 +110,7 @@ def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     current = run.journal.open_pass(header, entry)
     known = entry.value
     if known is None:
-        known = _Route(run, direct, pass_id, current).carry_out(rounds)
-        current.keep(known)
+        known = entry.keep(_Route(run, direct, current).carry_out(rounds))
     with run.journal.interrupts.shield():
         current.close(PassEnd(success=known.tests is not None, detail=known.detail, diff=known.diff or None))
         if known.tests is None:
@@ -157,11 +156,11 @@ def _accept(run: Run, ended: Ended) -> None:
 class _Route:
     """One direct route under way."""
 
-    def __init__(self, run: Run, direct: Direct, pass_id: str, current: Pass[Ended]) -> None:
+    def __init__(self, run: Run, direct: Direct, current: Pass) -> None:
         self._run = run
         self._direct = direct
-        self._pass_id = pass_id
-        self._current = current
+        self._pass_id = current.header.pass_id
+        self._row_id = current.row_id
         self._candidates: list[TriedAnswer] = []
 
     def carry_out(self, rounds: Rounds) -> Ended:
@@ -311,7 +310,7 @@ class _Route:
             error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
         row = AttemptRow(
-            task_run_id=self._current.row_id,
+            task_run_id=self._row_id,
             attempt=one.number,
             prompt_tokens=one.prompt_tokens,
             completion_tokens=one.completion_tokens,

@@ -54,7 +54,7 @@ class CheckedAttempt(Struct, frozen=True, kw_only=True):
     types: str | None = None
 
 
-def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
+def record_attempt(run: Run, current: Pass, checked: CheckedAttempt, number: int) -> None:
     """Record the attempt and its test run, then close the pass."""
     attempt, pass_id = checked.attempt, current.header.pass_id
     answer, change = attempt.answer, attempt.change

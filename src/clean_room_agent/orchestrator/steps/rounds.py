@@ -205,9 +205,10 @@ def _make(
     """Add the attempts with these numbers to the history and the record: made now, concurrently, or the one that is
     known from before. The round began with `first`.
     """
-    passes = [_open(run, job, history, action, number) for number in numbers]
+    entries = [_entry(run, job, history, number) for number in numbers]
+    passes = [_open(run, job, action, number, entry) for number, entry in zip(numbers, entries, strict=True)]
     ids = [_pass_id(run, job, number) for number in numbers]
-    known = passes[0].value
+    known = entries[0].value
     failed = () if action.unchanged else tuple(history.failed)
     draws = [
         Draw(action=action, shown=failed, again=action.unchanged or number > first) for number in numbers
@@ -264,7 +265,7 @@ def scaffold_is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
     return run.limits.solve.scaffold == "always"
 
 
-def _open(run: Run, job: StepJob, history: History, action: Action, number: int) -> Pass[CheckedAttempt]:
+def _open(run: Run, job: StepJob, action: Action, number: int, entry: Entry[CheckedAttempt]) -> Pass:
     """Open the pass of the attempt."""
     plan = run.progress.plan
     count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
@@ -277,7 +278,7 @@ def _open(run: Run, job: StepJob, history: History, action: Action, number: int)
         step_id=job.step.id,
         model=action.model,
     )
-    return run.journal.open_pass(header, _entry(run, job, history, number))
+    return run.journal.open_pass(header, entry)
 
 
 def _place(
