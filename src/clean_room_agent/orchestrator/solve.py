@@ -1,5 +1,5 @@
 """The run's passes in order: plan of parts, then for each part its plan, steps and adjustments; final tests.
-A step is tried until an attempt passes, or until the recovery rules say to stop.
+A step is tried until an attempt passes, or until the recovery rules say to stop. `cra plan` stops at the plan.
 """
 
 from collections.abc import Sequence
@@ -7,16 +7,36 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome, EventKind
-from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal, MetaPlan, Part, PartPlan, PlanStep
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.names import relative_pass
+from clean_room_agent.artifacts.outcomes import (
+    ENDS_RUN,
+    Action,
+    AttemptOutcome,
+    EventKind,
+    PassResult,
+    PassType,
+    RunStatus,
+)
+from clean_room_agent.artifacts.plans import (
+    MAX_MESSAGE,
+    FailureSignal,
+    MetaPlan,
+    Part,
+    PartPlan,
+    PlanArtifact,
+    PlanEvidence,
+    PlanStep,
+)
 from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
-from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
 from clean_room_agent.orchestrator.goal_verdict import told_at_first
 from clean_room_agent.orchestrator.goals import collect_goals
-from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.passes.adjust import adjust_part
+from clean_room_agent.orchestrator.passes.meta_plan import plan_parts
+from clean_room_agent.orchestrator.passes.part_plan import FailedPlan, plan_part
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.checked_attempt import candidate
@@ -65,6 +85,52 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     for text in () if run.progress.stopped() else run.task.hints.unshown:
         run.recorder.note(f"nothing was left to ask, so no model was shown the hint: {text}")
     return finish(run, baseline, given)
+
+
+def make_plan(run: Run, model: str) -> tuple[PlanArtifact | None, str]:
+    """Plan the task down to its steps with `model`, and record it; the plan, or why there is none. No test is run, and
+    nothing is edited.
+    """
+    from clean_room_agent.execute.plan_file import build_artifact
+
+    meta = plan_parts(run, Evidence())
+    parts = meta.parts if meta is not None else ()
+    plans: list[PartPlan] = []
+    for part in parts:
+        plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
+        if plan is None:
+            break
+        plans.append(plan)
+    run.progress.plan.total_parts = len(parts)
+    run.progress.plan.total_steps = sum(len(plan.steps) for plan in plans)
+    run.report_progress()
+    if meta is None or len(plans) < len(parts):
+        reason = run.progress.stop.no_plan
+        run.recorder.ended(RunStatus.FAILED, reason=reason)
+        return None, reason
+    artifact = build_artifact(
+        task_id=run.task.task_id,
+        task=run.task.description,
+        model=model,
+        created_at=run.recorder.now(),
+        meta_plan=meta,
+        part_plans=tuple(plans),
+    )
+    given = run.task.given
+    evidence = PlanEvidence(tests=given.tests, checks=given.checks, files=given.files)
+    rationale = _rationale(meta, run.recorder.passes)
+    run.recorder.ended(RunStatus.COMPLETE)
+    return artifact.model_copy(update={"rationale": rationale, "evidence": evidence}), ""
+
+
+def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:
+    """The model's reasons for the plan, and which parts of it the model did not make."""
+    own = [entry for entry in passes if entry.fallback]
+    rationale = "" if any(entry.pass_type is PassType.META_PLAN for entry in own) else meta.rationale
+    own_words = [
+        f"Not planned by the model: {relative_pass(entry.pass_id)}: {entry.detail}." for entry in own
+    ]
+    return "\n".join(line for line in (rationale, *own_words) if line)
 
 
 def _at_base(run: Run) -> "GoalsAtBase | None":

@@ -10,7 +10,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import adjust
 from clean_room_agent.execute.plan_drafts import AdjustmentAsked, StepOutcome
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.planning import LOOKING, how_made, note_planned, plan_limits
+from clean_room_agent.orchestrator.passes.planning import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.task_evidence import task_evidence
