@@ -66,7 +66,7 @@ def run_plan(
 
 def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
-    repo = parts.origin.repo
+    repo = parts.repo
     try:
         prepare_questions()
         with opened_run(parts) as run:

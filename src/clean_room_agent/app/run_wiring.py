@@ -30,11 +30,10 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
-from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
+from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.spending import Budget, TimeLog
 from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
-from clean_room_agent.paths import is_secret_name
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -91,15 +90,12 @@ def run_parts(
     ):
         yield RunParts(
             task=task,
-            origin=Origin(
-                repo=repo,
-                is_secret=is_secret_name,
-                replay_of=replay_of.snapshot if replay_of else None,
-                resumed=services.resumed,
-            ),
-            models=Models(
-                client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
-            ),
+            repo=repo,
+            replay_of=replay_of.snapshot if replay_of else None,
+            resumed=services.resumed,
+            models=services.models,
+            model_lines=_model_lines(services),
+            remote=_prompts_go_to(settings.models),
             index=index,
             journal=_journal(
                 services, _run_row(services, repo, task, command), task, observer, interrupts, times, given
