@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -96,23 +96,23 @@ class RunContext:
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
-        entry = self._journal.entry(request.pass_id, CONTEXT, ContextPackage, (as_text(request),))
-        if entry.value is not None:
-            return entry.value
-        self.follow_head()
-        with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
-            package = self._index.source.retrieve(request).package
-        return entry.keep(package)
+        return self._made(request, lambda source: source.retrieve(request).package)
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
-        inputs = (as_text(request), as_text(refinement))
+        return self._made(request, lambda source: source.refine(refinement, request), as_text(refinement))
+
+    def _made(
+        self, request: ContextRequest, make: Callable[[ContextSource], ContextPackage], *further: str
+    ) -> ContextPackage:
+        """The package that the pass had from the same request and `further` inputs, or that `make` gives now."""
+        inputs = (as_text(request), *further)
         entry = self._journal.entry(request.pass_id, CONTEXT, ContextPackage, inputs)
         if entry.value is not None:
             return entry.value
         self.follow_head()
         with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
-            package = self._index.source.refine(refinement, request)
+            package = make(self._index.source)
         return entry.keep(package)
 
     def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":

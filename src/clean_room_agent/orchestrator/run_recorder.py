@@ -270,31 +270,24 @@ class RunRecorder:
 
     def recovery(self, pass_id: str, state: str, action: Action) -> None:
         """Record what was decided after a failed attempt, by which rule, and on what grounds (JSON text)."""
-        self._record.write(
-            passes.append_recovery_decision,
-            passes.RecoveryRow(
-                task_id=pass_id,
-                state=state,
-                rule=action.rule,
-                action=action.kind,
-                detail=action.question,
-                timestamp=self._record.now(),
-            ),
-        )
+        self._recovery(pass_id, state, rule=action.rule, action=action.kind, detail=action.question)
 
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: "Artifact") -> None:
         """Record that there was no valid plan, why, and what is followed instead."""
-        self._record.write(
-            passes.append_recovery_decision,
-            passes.RecoveryRow(
-                task_id=pass_id,
-                state=json.dumps({"faults": faults}, ensure_ascii=False),
-                rule="no valid plan after its repair",
-                action="fallback",
-                detail=plan.model_dump_json(),
-                timestamp=self._record.now(),
-            ),
+        state = json.dumps({"faults": faults}, ensure_ascii=False)
+        rule, followed = "no valid plan after its repair", plan.model_dump_json()
+        self._recovery(pass_id, state, rule=rule, action="fallback", detail=followed)
+
+    def _recovery(self, pass_id: str, state: str, *, rule: str, action: str, detail: str) -> None:
+        row = passes.RecoveryRow(
+            task_id=pass_id,
+            state=state,
+            rule=rule,
+            action=action,
+            detail=detail,
+            timestamp=self._record.now(),
         )
+        self._record.write(passes.append_recovery_decision, row)
 
     def decisions(self, pass_id: str, rows: Sequence[passes.DecisionRow]) -> None:
         """Record what a pass shows and why, once."""
