@@ -96,13 +96,13 @@ class RunContext:
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
-        return self._made(request, lambda source: source.retrieve(request).package)
+        return self._package_of(request, lambda source: source.retrieve(request).package)
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
-        return self._made(request, lambda source: source.refine(refinement, request), as_text(refinement))
+        return self._package_of(request, lambda source: source.refine(refinement, request), as_text(refinement))
 
-    def _made(
+    def _package_of(
         self, request: ContextRequest, make: Callable[[ContextSource], ContextPackage], *further: str
     ) -> ContextPackage:
         """The package that the pass had from the same request and `further` inputs, or that `make` gives now."""
