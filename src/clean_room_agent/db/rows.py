@@ -182,6 +182,26 @@ class Table(Generic[RowT]):
             raise strange_value(f"{self.name}.{name}", value) from exc
 
 
+def select_as(
+    conn: Connection, kind: type[RowT], query: str, parameters: tuple[SqlValue, ...] = ()
+) -> tuple[RowT, ...]:
+    """The rows of the query, whose columns are the struct's fields in their order.
+
+    Raises:
+        RecordError: a column holds a value that this program never writes.
+    """
+    names = kind.__struct_fields__
+    found = []
+    for row in conn.execute(query, parameters):
+        # SQLite's total() is a float, as it has no largest number.
+        whole = (int(value) if isinstance(value, float) else value for value in row)
+        try:
+            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
+        except ValueError as exc:
+            raise strange_value(kind.__name__, str(exc)) from exc
+    return tuple(found)
+
+
 def strange_value(place: str, value: object) -> RecordError:
     """The error for a value at `place` that was not written by this program."""
     return RecordError(

@@ -100,7 +100,9 @@ class RunContext:
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
-        return self._package_of(request, lambda source: source.refine(refinement, request), as_text(refinement))
+        return self._package_of(
+            request, lambda source: source.refine(refinement, request), as_text(refinement)
+        )
 
     def _package_of(
         self, request: ContextRequest, make: Callable[[ContextSource], ContextPackage], *further: str

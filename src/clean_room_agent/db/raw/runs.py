@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import counted, parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
-from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, select_as, strange_value, task_range
 from clean_room_agent.errors import UsageError
 from clean_room_agent.json_values import from_json
 
@@ -328,9 +328,4 @@ def _is_discarded(conn: Connection, task_id: str) -> bool:
 
 
 def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
-    row = conn.execute(FINAL_TESTS, (task_id,)).fetchone()
-    if row is None:
-        return None
-    return FinalTests(
-        success=bool(row[0]), tests_run=row[1], tests_passed=row[2], tests_failed=row[3], exit_code=row[4]
-    )
+    return next(iter(select_as(conn, FinalTests, FINAL_TESTS, (task_id,))), None)
