@@ -71,14 +71,14 @@ class Journal:
         inputs: Sequence[str] = (),
         *,
         upgrade: Callable[[Any], Any] = lambda plain: plain,
-    ) -> "Entry[ValueT]":
+    ) -> "JournalEntry[ValueT]":
         """The entry for a piece of work, with its value if it was done before from the same inputs. `upgrade` converts
         the value that an earlier version stored.
         """
         digest = _digest(inputs)
         kept = self._kept(owner, name)
         value = _value(kept, kind, upgrade) if kept is not None and kept["inputs"] == digest else None
-        return Entry(self, owner, name, kind, digest, value)
+        return JournalEntry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
         """The value that was stored last, from any inputs; None if there is none, or another version of the program
@@ -118,7 +118,7 @@ class Journal:
         current.close(end)
         return end
 
-    def open_pass(self, header: PassHeader, entry: "Entry[Any]") -> "Pass":
+    def open_pass(self, header: PassHeader, entry: "JournalEntry[Any]") -> "Pass":
         """A pass that has begun, to be closed by the caller. It is the first to be shown the hints that are due."""
         known = entry.value is not None
         for text in self.hints.begin(header.pass_id, known=known):
@@ -131,7 +131,7 @@ class Journal:
         return kept if isinstance(kept, dict) else None
 
 
-class Entry(Generic[ValueT]):
+class JournalEntry(Generic[ValueT]):
     """One piece of finished work, or the place for it."""
 
     def __init__(

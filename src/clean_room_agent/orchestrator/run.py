@@ -32,7 +32,7 @@ CONTEXT = "room"
 NEVER_TRIED = Action(kind="skip", rule="it was not tried")
 
 
-class Retrieved(Protocol):
+class RetrievalResult(Protocol):
     """The result of a retrieval."""
 
     @property
@@ -43,7 +43,7 @@ class Retrieved(Protocol):
 class ContextSource(Protocol):
     """Makes contexts from one state of the index."""
 
-    def retrieve(self, request: ContextRequest) -> Retrieved:
+    def retrieve(self, request: ContextRequest) -> RetrievalResult:
         """The package for one pass; its decisions are recorded when this returns."""
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:

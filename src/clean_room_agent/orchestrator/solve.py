@@ -41,7 +41,7 @@ from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.checked_attempt import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
-from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
+from clean_room_agent.orchestrator.steps.rounds import Round, StepHistory, draw_round, has_attempt
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -302,7 +302,7 @@ def run_step(run: Run, job: StepJob) -> Attempt | StepFailed:
     """Carry out the step. The commit of an accepted attempt is the run's head; of a failed step, head and worktree are as
     before.
     """
-    history = History()
+    history = StepHistory()
     action = FIRST
     while True:
         try:
@@ -351,7 +351,7 @@ def _too_large(job: StepJob, error: WindowExceeded) -> StepFailed:
     )
 
 
-def _keep_better(run: Run, history: History, drawn: Round) -> None:
+def _keep_better(run: Run, history: StepHistory, drawn: Round) -> None:
     """Of the round's best, which may stay, and the one kept so far, keep the one that turned more goal tests green."""
     if history.kept is None:
         history.kept = drawn
@@ -363,7 +363,7 @@ def _keep_better(run: Run, history: History, drawn: Round) -> None:
         history.kept = drawn
 
 
-def _accept(run: Run, history: History, drawn: Round) -> Attempt:
+def _accept(run: Run, history: StepHistory, drawn: Round) -> Attempt:
     """Make the commit of the round's best the run's head. Worktree and index follow when the next context is made."""
     chosen = drawn.best
     assert chosen.judgment is not None, "only what passed its tests is accepted"

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from clean_room_agent.orchestrator.direct.goal_results import GoalRun
 from clean_room_agent.orchestrator.run import Tried
-from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
 
 MOST_TRIED = 3
@@ -44,7 +44,7 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     goals: GoalRun | None = None
     broken: str = ""
     """The documented example that it breaks though its goal tests are green; "" for none."""
-    judgment: Judgment | None = None
+    judgment: ChangeJudgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
 
     def is_green(self, goals: int) -> bool:

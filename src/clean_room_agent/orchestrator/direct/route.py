@@ -24,10 +24,10 @@ from clean_room_agent.orchestrator.direct.examples import HeldExamples, broken_e
 from clean_room_agent.orchestrator.direct.goal_results import run_goals
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
-from clean_room_agent.orchestrator.journal import Entry, Pass
+from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
-from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.orchestrator.test_runs.worktrees import at_a_time
@@ -187,7 +187,7 @@ class _Route:
         was resumed.
         """
         inputs = (self._run.commits.head, *(one.item for one in questions))
-        entry: Entry[list[TriedAnswer]] = self._run.journal.entry(
+        entry: JournalEntry[list[TriedAnswer]] = self._run.journal.entry(
             self._pass_id, f"{ROUND} {number}", list[TriedAnswer], inputs
         )
         made = entry.value
@@ -301,7 +301,7 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-        return replace(one, commit=commit, judgment=Judgment(tests=tests, verdict=verdict))
+        return replace(one, commit=commit, judgment=ChangeJudgment(tests=tests, verdict=verdict))
 
     def _record(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run

@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.full_tests import settle_names, unstable_test
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
+from clean_room_agent.orchestrator.steps.attempt import Attempt, ChangeJudgment, StepJob, evidence_space
 from clean_room_agent.orchestrator.steps.missing_context import missing_after_tests
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.gate import (
@@ -139,7 +139,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
         attempt,
         outcome=AttemptOutcome.INFRASTRUCTURE if dead else _outcome(tests, verdict, missing, broken),
         detail=f"{broken or verdict.reason}{remark}{left}",
-        judgment=Judgment(tests=tests, verdict=verdict, unfinished=unfinished),
+        judgment=ChangeJudgment(tests=tests, verdict=verdict, unfinished=unfinished),
         missing=missing,
         feedback=""
         if verdict.passed and not unfinished
