@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFil
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import get_orchestrator_run, list_events
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run, list_events
 from clean_room_agent.db.session import Session
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
@@ -37,7 +37,7 @@ from clean_room_agent.orchestrator.config import (
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext
-from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
+from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.spending import Budget, Meter
 from clean_room_agent.orchestrator.task import Hint, Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
@@ -219,11 +219,13 @@ class MemoryProject(Struct, kw_only=True):
             given=given.evidence,
         )
         recorder = RunRecorder(
-            header=self._header(base, given),
+            run=self._run_row(base),
+            stages="scope,precision",
             record=self.record,
             router=router,
             meter=meter,
             observer=self.observer,
+            given=given.events,
             resumed=self.record.write(get_orchestrator_run, TASK_ID),
         )
         budget = Budget(
@@ -253,17 +255,14 @@ class MemoryProject(Struct, kw_only=True):
         """Kind and words of each event on record."""
         return [(event.kind, event.detail) for event in self.record.write(list_events, TASK_ID)]
 
-    def _header(self, base: str, given: PlanGiven) -> RunHeader:
-        return RunHeader(
+    def _run_row(self, base: str) -> OrchestratorRunRow:
+        return OrchestratorRunRow(
             task_id=TASK_ID,
-            task=self.task,
             repo_path="/memory",
-            command="solve",
-            config="{}",
-            stages="scope,precision",
+            task_description=self.task,
+            timestamp=self.record.now(),
             program_version="0",
             base_commit=base,
-            given=given.events,
         )
 
     def client(

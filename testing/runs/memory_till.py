@@ -30,7 +30,7 @@ from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTranspo
 from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import solve
-from clean_room_agent.orchestrator.spending import Meter, spent_of
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -163,7 +163,7 @@ class MemoryTill(MemoryProject, kw_only=True):
         asked: frozenset[int] = frozenset()
         read: frozenset[int] = frozenset()
         if resumed:
-            meter.begin(spent_of(self.record.write(calls.total_of_task, TASK_ID)))
+            meter.begin(self.record.write(calls.total_of_task, TASK_ID))
             made = self.record.write(calls.list_calls, TASK_ID)
             way = RecordThenLive(made, way)
             asked = frozenset(call.id for call in made)

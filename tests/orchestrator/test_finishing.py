@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.orchestrator.events import RunFinished
-from clean_room_agent.orchestrator.finishing import Solved, finish, tampering
+from clean_room_agent.orchestrator.finishing import JudgedResult, Solved, finish, tampering
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import repository_goals
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
@@ -115,6 +115,11 @@ def ended(
     return memory, finish(run, baseline, given or PlanGiven())
 
 
+def judged(end: Solved) -> JudgedResult:
+    assert end.judged is not None
+    return end.judged
+
+
 def test_a_whole_result_lands_as_a_branch(project: MemoryProject) -> None:
     memory, end = ended(project, {"a.py": "a = 1\n"})
     assert (end.result.status, end.result.reason) == (RunStatus.COMPLETE, "")
@@ -127,14 +132,14 @@ def test_a_whole_result_lands_as_a_branch(project: MemoryProject) -> None:
 def test_the_last_steps_test_run_counts_as_the_final_one(project: MemoryProject) -> None:
     memory, end = ended(project, {"a.py": "a = 1\n"})
     assert len(memory.runner.commands_run) == 2, "the baseline, and the step's own"
-    assert end.tests.final is memory.run.progress.accepted
+    assert judged(end).final is memory.run.progress.accepted
 
 
 def test_where_nothing_was_accepted_there_is_no_branch(project: MemoryProject) -> None:
     lost = StepFailed(part_id="p1", step=step("s1", "a.py"), why="no edits")
     _, end = ended(project, None, failed=lost, parts=(0, 1))
     assert (end.result.status, end.result.reason) == (RunStatus.FAILED, "s1: no edits")
-    assert (end.result.branch, end.result_commit, end.tests.final) == ("", "", None)
+    assert (end.result.branch, end.result_commit, end.judged) == ("", "", None)
     assert project.history.refs == {}
 
 
@@ -162,8 +167,7 @@ def test_a_run_that_was_stopped_says_why(project: MemoryProject) -> None:
 def test_goal_tests_that_stay_red_make_the_result_partial(project: MemoryProject) -> None:
     _, end = ended(project, {"a.py": "a = 2\n"})
     assert end.result.status is RunStatus.PARTIAL
-    assert end.verdict is not None
-    assert not end.verdict.complete
+    assert not judged(end).verdict.complete
 
 
 def test_a_result_that_turned_no_red_test_green_is_unproven(tmp_path: Path) -> None:
@@ -241,7 +245,7 @@ def test_a_goal_test_that_was_added_decides_by_its_trust(
         goals = with_goal(source, ADDED, project)
         _, end = ended(project, {"a.py": text, **ADDED}, goals=goals)
         assert end.result.status is status, end.result.reason
-        assert end.touched == (), "it is no change of the result"
+        assert judged(end).touched == (), "it is no change of the result"
         assert end.result.evidence[0].after == ("2" if text == "a = 2\n" else "fails")
 
 
@@ -305,8 +309,9 @@ def test_configuration_of_the_tests_that_the_model_adds_is_taken_away_to_judge(
         "the tests pass only with what the result changes about them; without conftest.py"
         in end.result.reason
     )
-    assert end.tests.restored is not None
-    assert end.tests.restored.red() == {"tests/test_a.py::test"}
+    restored = judged(end).restored
+    assert restored is not None
+    assert restored.red() == {"tests/test_a.py::test"}
     assert "restored" in project.history.refs
 
 
@@ -332,7 +337,7 @@ def test_configuration_that_the_users_plan_names_stays(project: MemoryProject) -
 
 def test_a_result_that_leaves_the_tests_alone_is_not_run_once_more(project: MemoryProject) -> None:
     memory, end = ended(project, {"a.py": "a = 1\n"})
-    assert end.tests.restored is None
+    assert judged(end).restored is None
     assert ("restored_skipped", "the result changes none of them") in project.events()
     assert len(memory.runner.commands_run) == 2, "the baseline, and the step's own"
 
@@ -375,7 +380,9 @@ def test_what_tests_use_is_as_it_was_to_judge_unless_the_user_names_it(
     with memory_project(tmp_path, files, green_if(path, "green")) as project:
         project.task += asked.format(path)
         _, end = ended(project, {path: "green\n", "a.py": "a = 2\n"}, testing=testing)
-    assert [(one.path, one.kind, one.change) for one in end.touched] == [(path, "test support", "changed")]
+    assert [(one.path, one.kind, one.change) for one in judged(end).touched] == [
+        (path, "test support", "changed")
+    ]
     assert end.result.status is (RunStatus.COMPLETE if asked else RunStatus.PARTIAL)
     assert asked or f"without {path}: failing: tests/test_a.py::test" in end.result.reason
 
@@ -404,7 +411,7 @@ def test_a_new_file_may_not_take_the_place_of_one_whose_deletion_is_undone(tmp_p
         deleting = {"src/tests/helpers.py": "same = 2\n", "tests/helpers.py": None}
         _, end = ended(project, deleting)
     assert end.result.status is RunStatus.PARTIAL
-    assert {one.path for one in end.touched if one.left_out} == set(deleting)
+    assert {one.path for one in judged(end).touched if one.left_out} == set(deleting)
 
 
 @pytest.mark.parametrize(("example", "touched"), [("2", True), ("1", False)])
@@ -416,7 +423,7 @@ def test_examples_in_docstrings_are_tests(tmp_path: Path, example: str, *, touch
 
     with memory_project(tmp_path, {**FILES, "a.py": before}, green) as project:
         _, end = ended(project, {"a.py": after})
-    assert [one.kind for one in end.touched] == (["test"] if touched else [])
+    assert [one.kind for one in judged(end).touched] == (["test"] if touched else [])
 
 
 def test_tests_in_files_of_other_names_are_listed(tmp_path: Path) -> None:
@@ -425,4 +432,4 @@ def test_tests_in_files_of_other_names_are_listed(tmp_path: Path) -> None:
 
     with memory_project(tmp_path, {**FILES, "checks/check_a.py": ""}, green) as project:
         _, end = ended(project, {"checks/check_a.py": "a = 3\n"})
-    assert [(one.path, one.kind) for one in end.touched] == [("checks/check_a.py", "test")]
+    assert [(one.path, one.kind) for one in judged(end).touched] == [("checks/check_a.py", "test")]

@@ -78,40 +78,34 @@ def test_bytes_that_are_no_text_come_back(project: MemoryProject) -> None:
 
 
 def test_a_pass_is_done_once_and_closed_each_time(project: MemoryProject) -> None:
+    made = iter([END])
     for resumed in (False, True):
         own = journal(project, resumed=resumed)
-        with own.pass_(HEADER, ("base",)) as current:
-            assert (current.value is None) is not resumed
-            if current.value is None:
-                current.keep(END)
-        assert current.end == END
+        assert own.carry_out(HEADER, ("base",), lambda: next(made)) == END
         assert [entry.pass_id for entry in own.recorder.passes] == [META]
     kinds = [type(event) for event in project.observer.events]
     assert kinds == [PassStarted, PassFinished], "a pass that was known is not shown again"
 
 
-def run_out_of_window() -> None:
+def run_out_of_window() -> PassEnd:
     raise WindowExceeded("too long", hint="shorten it")
 
 
 def test_a_prompt_that_does_not_fit_ends_its_pass_alone_where_it_may(project: MemoryProject) -> None:
     own = journal(project)
-    with own.pass_(HEADER, (), must_fit=False) as current:
-        run_out_of_window()
-    assert current.end == PassEnd(success=False, detail="too long")
+    end = own.carry_out(HEADER, (), run_out_of_window, must_fit=False)
+    assert end == PassEnd(success=False, detail="too long")
     assert Note(text="too long (shorten it)") in project.observer.events
     assert own.entry(META, "pass", PassEnd).value is None, "a larger window may hold it"
 
 
 def test_a_pass_that_fails_otherwise_stays_open(project: MemoryProject) -> None:
     own = journal(project)
-    with pytest.raises(WindowExceeded), own.pass_(HEADER, ()):
-        run_out_of_window()
+    with pytest.raises(WindowExceeded):
+        own.carry_out(HEADER, (), run_out_of_window)
     assert own.recorder.passes == []
 
 
 def test_the_pass_that_is_first_shown_a_hint_is_on_record(project: MemoryProject) -> None:
-    own = journal(project, resumed=True, hints=(Hint(text="use divmod"),))
-    with own.pass_(HEADER, ()) as current:
-        current.keep(END)
+    journal(project, resumed=True, hints=(Hint(text="use divmod"),)).carry_out(HEADER, (), lambda: END)
     assert project.events() == [("hint_shown", "use divmod")]

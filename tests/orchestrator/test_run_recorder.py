@@ -33,11 +33,11 @@ def test_the_coder_answers_an_attempt_and_the_reasoning_model_a_plan() -> None:
 
 def test_a_pass_is_on_record_when_it_begins_and_when_it_ends(project: MemoryProject) -> None:
     recorder = recorder_of(project)
-    opened = recorder.open_pass(STEP, now=10.0)
+    recorder.open_pass(STEP)
     row = project.record.write(get_task_run, STEP.pass_id)
     assert row is not None
     assert (row.mode, row.execute_model, row.success) == ("implement", "coder:3b", None)
-    recorder.close_pass(opened, PassEnd(success=True, detail="4 pass", diff="the diff"), now=12.5)
+    recorder.close_pass(STEP, PassEnd(success=True, detail="4 pass", diff="the diff"), seconds=2.5)
     row = project.record.write(get_task_run, STEP.pass_id)
     assert row is not None
     assert (row.success, row.detail, row.final_diff) == (True, "4 pass", "the diff")
@@ -48,7 +48,7 @@ def test_a_pass_is_on_record_when_it_begins_and_when_it_ends(project: MemoryProj
 
 def test_a_run_that_ends_closes_the_passes_under_way(project: MemoryProject) -> None:
     recorder = recorder_of(project)
-    recorder.open_pass(STEP, now=0.0)
+    recorder.open_pass(STEP)
     recorder.ended(RunStatus.INTERRUPTED, reason="interrupted")
     row = project.record.write(get_task_run, STEP.pass_id)
     assert row is not None
@@ -60,13 +60,11 @@ def test_a_run_that_ends_closes_the_passes_under_way(project: MemoryProject) -> 
 
 def test_passes_keep_the_order_in_which_they_began(project: MemoryProject) -> None:
     recorder = recorder_of(project)
-    names = [f"{TASK_ID}:impl:p1:s1", f"{TASK_ID}:impl:p1:s1:retry_1"]
-    opened = [
-        recorder.open_pass(PassHeader(kind=PassType.IMPLEMENT, pass_id=name, title=""), now=0.0)
-        for name in names
-    ]
-    for one in opened:
-        recorder.close_pass(one, PassEnd(success=False), now=1.0)
+    headers = (STEP, PassHeader(kind=PassType.IMPLEMENT, pass_id=f"{STEP.pass_id}:retry_1", title=""))
+    for header in headers:
+        recorder.open_pass(header)
+    for header in headers:
+        recorder.close_pass(header, PassEnd(success=False), seconds=1.0)
     run = project.record.write(get_orchestrator_run, TASK_ID)
     assert run is not None
     rows = project.record.write(list_passes, run.id)

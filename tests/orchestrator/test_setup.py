@@ -22,8 +22,6 @@ from clean_room_agent.errors import ModelError
 from clean_room_agent.git.commits import Snapshot
 from clean_room_agent.orchestrator.events import Note, RunStarted
 from clean_room_agent.orchestrator.setup import (
-    Models,
-    Origin,
     RunParts,
     differences,
     opened_run,
@@ -42,11 +40,14 @@ def parts_of(memory: MemoryRun, **origin: Any) -> RunParts:
     given = {"replay_of": run.commits.base, **origin}
     return RunParts(
         task=run.task,
-        origin=Origin(repo=REPOSITORY, is_secret=lambda _: False, **given),
-        models=Models(client=run.models, lines=(("coding", "coder:3b", 4096),), remote=""),
+        repo=REPOSITORY,
+        models=run.models,
+        model_lines=(("coding", "coder:3b", 4096),),
+        remote="",
         index=memory.index,
         journal=run.journal,
         worktrees=run.worktrees,
+        **given,
     )
 
 

@@ -30,15 +30,6 @@ def test_the_fullest_prompt_is_by_share_of_its_window_and_taken_once() -> None:
     assert meter.take_fullest() == (0, 0)
 
 
-def test_a_reading_less_an_earlier_one_is_what_came_between() -> None:
-    meter = Meter()
-    meter.add(prompt_tokens=5, completion_tokens=1, latency_ms=9, window=10)
-    before = meter.read()
-    meter.add(prompt_tokens=7, completion_tokens=2, latency_ms=4, window=10)
-    since = meter.read().since(before)
-    assert (since.calls, since.prompt_tokens, since.completion_tokens, since.latency_ms) == (1, 7, 2, 4)
-
-
 @pytest.mark.parametrize(
     ("limits", "said"),
     [

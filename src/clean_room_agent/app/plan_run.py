@@ -16,7 +16,6 @@ from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.only_plan import make_plan
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
@@ -68,10 +67,12 @@ def run_plan(
 
 def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
-    repo = parts.origin.repo
+    repo = parts.repo
     try:
         prepare_questions()
         with opened_run(parts) as run:
+            from clean_room_agent.orchestrator.solve import make_plan
+
             return make_plan(run, model)
     finally:
         for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):

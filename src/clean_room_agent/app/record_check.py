@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.outcomes import ENDED
 from clean_room_agent.db.connection import DAMAGED, Role, connect_file, get_connection
 from clean_room_agent.db.integrity import page_faults, schema_faults, session_faults, text_faults
 from clean_room_agent.db.raw.integrity import (
-    Ending,
+    RunEnding,
     chain_faults,
     list_endings,
     prompt_faults,
@@ -105,7 +105,7 @@ def _counted(conn: Connection) -> str:
     return "whole: " + ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True))
 
 
-def _left_alone(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+def _left_alone(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (
             f"run {short_id(ending.task_id)} is recorded as running, but has no process",
@@ -118,7 +118,7 @@ def _left_alone(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tupl
     )
 
 
-def _sessions(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+def _sessions(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for ending in endings:
         run = short_id(ending.task_id)
@@ -172,7 +172,7 @@ def find_damage(workspace: Workspace) -> Finding | None:
     return None
 
 
-def _results(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+def _results(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
     kept = [
         ending for ending in endings if ending.branch and not ending.discarded and ending.command != "replay"
     ]
@@ -185,7 +185,7 @@ def _results(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[s
     return tuple(fault for ending in kept if (fault := _result_fault(repo, ending)))
 
 
-def _result_fault(repo: Repository, ending: Ending) -> tuple[str, str] | None:
+def _result_fault(repo: Repository, ending: RunEnding) -> tuple[str, str] | None:
     run = short_id(ending.task_id)
     try:
         standing = repo.git("for-each-ref", "--count=1", "--contains", require_hex(ending.result_commit))

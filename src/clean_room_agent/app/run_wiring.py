@@ -22,19 +22,18 @@ from clean_room_agent.app.wiring import (
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
-from clean_room_agent.db.raw.runs import append_time_span
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_time_span
 from clean_room_agent.folders import home_folder
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
-from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
-from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
-from clean_room_agent.orchestrator.spending import Budget, Timed, TimeLog
+from clean_room_agent.orchestrator.run_recorder import RunRecorder
+from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.spending import Budget, TimeLog
 from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
-from clean_room_agent.paths import is_secret_name
 from clean_room_agent.version import VERSION
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -91,23 +90,15 @@ def run_parts(
     ):
         yield RunParts(
             task=task,
-            origin=Origin(
-                repo=repo,
-                is_secret=is_secret_name,
-                replay_of=replay_of.snapshot if replay_of else None,
-                resumed=services.resumed,
-            ),
-            models=Models(
-                client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
-            ),
+            repo=repo,
+            replay_of=replay_of.snapshot if replay_of else None,
+            resumed=services.resumed,
+            models=services.models,
+            model_lines=_model_lines(services),
+            remote=_prompts_go_to(settings.models),
             index=index,
             journal=_journal(
-                services,
-                task,
-                observer,
-                interrupts,
-                times.timed,
-                _header(services, repo, task, command, given),
+                services, _run_row(services, repo, task, command), task, observer, interrupts, times, given
             ),
             worktrees=WorktreePool(
                 runner_setup(settings, repo, place), task.task_id, observer, interrupts, times.timed
@@ -136,20 +127,23 @@ def _load_questions() -> None:
 
 def _journal(
     services: Services,
+    run: OrchestratorRunRow,
     task: Task,
     observer: Observer,
     interrupts: Interrupts,
-    timed: Timed,
-    header: RunHeader,
+    times: TimeLog,
+    given: tuple[tuple[EventKind, str], ...],
 ) -> Journal:
     recorder = RunRecorder(
-        header=header,
+        run=run,
+        stages=",".join(services.settings.stages.names()),
         record=services.record,
         router=services.router,
         meter=services.meter,
         observer=observer,
+        given=given,
         resumed=services.resumed,
-        timed=timed,
+        timed=times.timed,
     )
     budget = Budget(
         services.settings.orchestrator,
@@ -229,23 +223,16 @@ def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
     )
 
 
-def _header(
-    services: Services,
-    repo: Repository,
-    task: Task,
-    command: str,
-    given: tuple[tuple[EventKind, str], ...],
-) -> RunHeader:
-    return RunHeader(
+def _run_row(services: Services, repo: Repository, task: Task, command: str) -> OrchestratorRunRow:
+    return OrchestratorRunRow(
         task_id=task.task_id,
-        task=task.description,
         repo_path=str(repo.top),
+        task_description=task.description,
+        timestamp=services.record.now(),
         command=command,
         config=json.dumps(services.settings.data, default=str, sort_keys=True),
-        stages=",".join(services.settings.stages.names()),
         program_version=VERSION,
         base_commit=repo.head,
-        given=given,
     )
 
 

@@ -322,17 +322,19 @@ def _summary(
 ) -> "RunSummary":
     from clean_room_agent.report.summary import RunSummary, TestCounts, touched_of, turned_green
 
-    spent, tests = services.meter.read(), solved.tests
+    spent, baseline = services.meter.read(), solved.baseline
+    final = solved.judged.final if solved.judged else None
+    restored = solved.judged.restored if solved.judged else None
     row = services.record.write(get_orchestrator_run, solved.result.task_id)
     files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
     return RunSummary(
         result=solved.result,
         files=files,
         touched=touched_of(solved),
-        before=TestCounts.of(tests.baseline),
-        after=TestCounts.of(tests.final) if tests.final else None,
-        turned_green=turned_green(tests.baseline, tests.final) if tests.final else None,
-        restored=TestCounts.of(tests.restored) if tests.restored else None,
+        before=TestCounts.of(baseline),
+        after=TestCounts.of(final) if final else None,
+        turned_green=turned_green(baseline, final) if final else None,
+        restored=TestCounts.of(restored) if restored else None,
         calls=spent.calls,
         tokens=spent.tokens,
         seconds=seconds,

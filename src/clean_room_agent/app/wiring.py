@@ -36,7 +36,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
-from clean_room_agent.orchestrator.spending import Meter, spent_of
+from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
 
@@ -246,7 +246,7 @@ def open_model_access(
         if resume:
             from clean_room_agent.llm.transports.replay import RecordThenLive
 
-            meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
+            meter.begin(record.write(calls.total_of_task, task_id))
             made = record.write(calls.list_calls, task_id)
             way = RecordThenLive(made, way)
             asked = frozenset(call.id for call in made)

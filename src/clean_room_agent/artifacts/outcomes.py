@@ -116,9 +116,13 @@ class PassType(StrEnum):
     """What a pass of a run does."""
 
     META_PLAN = "meta_plan"
+    """Divides the task into parts; once in a run."""
     PART_PLAN = "part_plan"
+    """Divides a part into steps; again after a plan that did not work out."""
     IMPLEMENT = "implement"
+    """One attempt at a step, or the whole of the direct route."""
     ADJUST = "adjust"
+    """Revises what remains of a part, after each of its steps."""
 
 
 class PassResult(Struct, frozen=True, kw_only=True):

@@ -33,11 +33,21 @@ class Table(Generic[RowT]):
     JSON.
     """
 
-    def __init__(self, name: str, kind: type[RowT], *, renamed: Mapping[str, str] | None = None) -> None:
-        """`renamed`: the columns of fields that have other names (`part.field` for a field of a part)."""
+    def __init__(
+        self,
+        name: str,
+        kind: type[RowT],
+        *,
+        renamed: Mapping[str, str] | None = None,
+        same: tuple[str, ...] = (),
+    ) -> None:
+        """`renamed`: the columns of fields that have other names (`part.field` for a field of a part). `same`: the columns by
+        which a resumed run recognises the row that it inserts again.
+        """
         self.name = name
         self.kind = kind
         self._renamed = renamed or {}
+        self._same = same
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -86,10 +96,10 @@ class Table(Generic[RowT]):
         values = {name: value for name, value in self._values(row) if name != "id"}
         return conn.execute(self._insert, values).lastrowid or 0
 
-    def insert_once(self, conn: Connection, row: RowT, *columns: str) -> int:
-        """Insert the row, unless one with the same values in `columns` exists; return the id of that or of the new one."""
-        tail = " AND ".join(f"{name} IS :{name}" for name in columns)
-        values = {name: value for name, value in self._values(row) if name in columns}
+    def insert_once(self, conn: Connection, row: RowT) -> int:
+        """Insert the row, unless one that is the same exists; return the id of that or of the new one."""
+        tail = " AND ".join(f"{name} IS :{name}" for name in self._same)
+        values = {name: value for name, value in self._values(row) if name in self._same}
         query = f"SELECT id FROM {self.name} WHERE {tail} ORDER BY id LIMIT 1"  # noqa: S608
         known = conn.execute(query, values).fetchone()
         return self.insert(conn, row) if known is None else int(known[0])
@@ -108,6 +118,14 @@ class Table(Generic[RowT]):
     def first(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> RowT | None:
         """The first row that `tail` selects; None if there is none."""
         return next(iter(self.select(conn, f"{tail} LIMIT 1", parameters)), None)
+
+    def of_task(self, conn: Connection, task_id: str) -> tuple[RowT, ...]:
+        """The rows of a task and its passes (or of one pass and those below it), by id."""
+        return self.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+    def get(self, conn: Connection, row_id: int) -> RowT | None:
+        """The row with this id."""
+        return self.first(conn, "WHERE id = ?", (row_id,))
 
     def newest(self, conn: Connection, **values: SqlValue) -> RowT | None:
         """The row that was inserted last of those with these values in the columns of these names; None if there is none."""
@@ -162,6 +180,26 @@ class Table(Generic[RowT]):
             return from_plain(value, kind)
         except ValueError as exc:
             raise strange_value(f"{self.name}.{name}", value) from exc
+
+
+def select_as(
+    conn: Connection, kind: type[RowT], query: str, parameters: tuple[SqlValue, ...] = ()
+) -> tuple[RowT, ...]:
+    """The rows of the query, whose columns are the struct's fields in their order.
+
+    Raises:
+        RecordError: a column holds a value that this program never writes.
+    """
+    names = kind.__struct_fields__
+    found = []
+    for row in conn.execute(query, parameters):
+        # SQLite's total() is a float, as it has no largest number.
+        whole = (int(value) if isinstance(value, float) else value for value in row)
+        try:
+            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
+        except ValueError as exc:
+            raise strange_value(kind.__name__, str(exc)) from exc
+    return tuple(found)
 
 
 def strange_value(place: str, value: object) -> RecordError:

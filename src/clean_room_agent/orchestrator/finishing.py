@@ -194,36 +194,30 @@ def _added(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
             yield path, line[1:]
 
 
-class FullRuns(Struct, frozen=True, kw_only=True):
-    """The runs of the full tests that frame a result."""
+class JudgedResult(Struct, frozen=True, kw_only=True):
+    """What the full tests said of the accepted steps together."""
 
-    baseline: TestRun
-    final: TestRun | None = None
-    restored: TestRun | None = None
-    """The run without the result's new tests and test configuration; None if there was no such run."""
-
-
-class Solved(Struct, frozen=True, kw_only=True):
-    """A run's result, and the test runs that judged it."""
-
-    result: OrchestratorResult
-    tests: FullRuns
-    verdict: FinalVerdict | None
-    touched: tuple[Touched, ...]
-    """The files of the result that decide whether tests pass."""
-    base_commit: str
-    result_commit: str
-    """"" if nothing was accepted."""
-
-
-class _Judged(Struct, frozen=True, kw_only=True):
     final: TestRun
     verdict: FinalVerdict
     touched: tuple[Touched, ...]
+    """The files of the result that decide whether tests pass."""
     restored: TestRun | None = None
+    """The run without the result's new tests and test configuration; None if there was no such run."""
     restored_commit: str = ""
     """What `restored` ran on."""
     evidence: tuple[GoalOutcome, ...] = ()
+
+
+class Solved(Struct, frozen=True, kw_only=True):
+    """A run's result, and the test runs that frame it."""
+
+    result: OrchestratorResult
+    baseline: TestRun
+    judged: JudgedResult | None
+    """None if nothing was accepted."""
+    base_commit: str
+    result_commit: str
+    """"" if nothing was accepted."""
 
 
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
@@ -233,7 +227,7 @@ def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
         return _landed(run, baseline, judged)
 
 
-def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
+def _landed(run: Run, baseline: TestRun, judged: JudgedResult | None) -> Solved:
     commits, plan = run.commits, run.progress.plan
     run.journal.behind = False
     commits.keep_head()
@@ -261,13 +255,8 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
     run.recorder.observer.notice(RunFinished(result=result))
     return Solved(
         result=result,
-        tests=FullRuns(
-            baseline=baseline,
-            final=judged.final if judged else None,
-            restored=judged.restored if judged else None,
-        ),
-        verdict=judged.verdict if judged else None,
-        touched=judged.touched if judged else (),
+        baseline=baseline,
+        judged=judged,
         base_commit=commits.base,
         result_commit=commit,
     )
@@ -284,7 +273,7 @@ def _landing(run: Run) -> str:
     return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))
 
 
-def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
+def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
     """The final run; if that is green and the result changes the tests, the run with those changes undone; and what became
     of the goal tests.
     """
@@ -333,7 +322,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
         run.recorder.note(f"the test command {exit_without_failure(final)}; it did so before the change, too")
     note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
     _note_touched(run, touched, verdict)
-    judged = _Judged(final=final, verdict=verdict, touched=touched)
+    judged = JudgedResult(final=final, verdict=verdict, touched=touched)
     if _unfinished(run, judged) is None:
         judged = _judge_restored(run, baseline, judged, planned)
     return _judge_goals(run, baseline, judged)
@@ -372,7 +361,9 @@ def _final_tests(run: Run, baseline: TestRun) -> TestRun:
     return entry.keep(runner.run_all("final"))
 
 
-def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Collection[str]) -> _Judged:
+def _judge_restored(
+    run: Run, baseline: TestRun, judged: JudgedResult, planned: Collection[str]
+) -> JudgedResult:
     """`judged` with a run of the base's tests and test configuration, if the result changes any."""
     unloaded = {name.partition("::")[0] for name in baseline.report.written}
     if baseline.red() and not baseline.report.named:
@@ -409,7 +400,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     return replace(judged, verdict=failed)
 
 
-def _judge_goals(run: Run, baseline: TestRun, judged: _Judged) -> _Judged:
+def _judge_goals(run: Run, baseline: TestRun, judged: JudgedResult) -> JudgedResult:
     """`judged` with what became of the goal tests: each has to pass in the result, also with the tests as
     they were before. A file that has goal tests, and that the result changes, is restored for one more run of these.
     """
@@ -438,7 +429,7 @@ def _goals(run: Run, baseline: TestRun) -> Goals:
 
 
 def _run_goals_restored(
-    run: Run, judged: _Judged, names: tuple[str, ...], changed: Collection[str]
+    run: Run, judged: JudgedResult, names: tuple[str, ...], changed: Collection[str]
 ) -> TestRun:
     """The run of these goal tests, or of all tests, on the result with the `changed` test files as they were before."""
     commits = run.commits
@@ -457,7 +448,7 @@ def _run_goals_restored(
     return again
 
 
-def _command_runs(run: Run, baseline: TestRun, judged: _Judged) -> dict[str, list[CommandRun]]:
+def _command_runs(run: Run, baseline: TestRun, judged: JudgedResult) -> dict[str, list[CommandRun]]:
     """How the goals' commands end on the result, and on it with the tests restored if there was such a run."""
     commands = {goal.command for goal in run.progress.goals.tests} - {"", baseline.command}
     trees = {"final": run.commits.head, "restored": judged.restored_commit}
@@ -490,7 +481,7 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
     run.recorder.event(run.task.task_id, EventKind.TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
 
 
-def _status(run: Run, judged: _Judged | None) -> tuple[RunStatus, str]:
+def _status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str]:
     unfinished = _unfinished(run, judged)
     if unfinished is not None or judged is None:
         return unfinished or (RunStatus.FAILED, "")
@@ -498,7 +489,7 @@ def _status(run: Run, judged: _Judged | None) -> tuple[RunStatus, str]:
     return verdict_of(judged.evidence, untested=untested)
 
 
-def _unfinished(run: Run, judged: _Judged | None) -> tuple[RunStatus, str] | None:
+def _unfinished(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] | None:
     """The status of a result that is not whole, or in which something fails, and why; None for any other."""
     stop, failed = run.progress.stop, run.progress.plan.failed
     if stop.question:

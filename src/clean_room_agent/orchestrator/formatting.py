@@ -10,6 +10,7 @@ import shlex
 from msgspec import Struct
 
 from clean_room_agent import safe_open
+from clean_room_agent.artifacts.names import listed
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.file_contents import MAX_TEXT_BYTES, NotTextError, decode
 from clean_room_agent.git.commits import FileChange
@@ -66,7 +67,7 @@ def _formatted(run: Run, final: TestRun, command: str, paths: tuple[str, ...]) -
     stamps = _stamps(run)
     code, output = runner.run_apart(f"{command} {shlex.join(paths)}")
     others = [path for path, stamp in _stamps(run).items() if stamp != stamps[path] and path not in paths]
-    more = f"; it also changed {_some(others)}, which stays as it was" if others else ""
+    more = f"; it also changed {listed(others, MAX_NAMED)}, which stays as it was" if others else ""
     if code != 0:
         lines = [line.strip() for line in output.splitlines() if line.strip()]
         return Formatted(said=f"nothing is formatted: exit {code} of {command}: {' '.join(lines[-1:])}{more}")
@@ -88,8 +89,8 @@ def _formatted(run: Run, final: TestRun, command: str, paths: tuple[str, ...]) -
     tests = runner.run_all("formatted")
     broken = newly_failing(final, tests)
     if broken:
-        return Formatted(said=f"nothing is formatted: then {_some(broken)} fails{more}")
-    said = f"formatted {_some(changes)} by {command}, in a commit of its own: {commit[:10]}{more}"
+        return Formatted(said=f"nothing is formatted: then {listed(broken, MAX_NAMED)} fails{more}")
+    said = f"formatted {listed(changes, MAX_NAMED)} by {command}, in a commit of its own: {commit[:10]}{more}"
     return Formatted(commit=commit, said=said, tests=tests)
 
 
@@ -104,9 +105,3 @@ def _stamps(run: Run) -> dict[str, tuple[int, int] | None]:
         else:
             found[path] = (about.st_size, about.st_mtime_ns)
     return found
-
-
-def _some(names: "dict[str, FileChange] | list[str] | tuple[str, ...]") -> str:
-    shown = list(names)
-    more = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
-    return ", ".join(shown[:MAX_NAMED]) + more

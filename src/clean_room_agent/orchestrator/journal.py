@@ -1,17 +1,18 @@
 """Keeps a run's finished work in its session, so that a resumed run takes it from there and does nothing twice.
 
-A pass is opened, recalled or done, kept, and closed:
+A pass is opened, recalled or done, kept, and closed. Of a planning pass, which comes to a `PassEnd`, `Journal.carry_out` does all
+four; an attempt at a step comes to more, and its pass is opened and closed by hand:
 
-    with run.journal.pass_(header, inputs) as current:
-        if current.value is None:          # not done before this process began
-            current.keep(PassEnd(...))     # on disk before anything depends on it
-    current.end                            # how it ended, now or before
+    entry = run.journal.entry(pass_id, "attempt", Attempt, inputs)
+    current = run.journal.open_pass(header, entry)
+    if entry.value is None:         # not done before this process began
+        entry.keep(make())          # on disk before anything depends on it
+    current.close(PassEnd(...))
 """
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -21,7 +22,7 @@ from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.json_values import from_plain, to_plain
-from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd, PassHeader, RunRecorder
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunRecorder
 from clean_room_agent.orchestrator.spending import Budget
 from clean_room_agent.orchestrator.task import Hints
 
@@ -68,12 +69,12 @@ class Journal:
         name: str,
         kind: type[ValueT],
         inputs: Sequence[str] = (),
-    ) -> "Entry[ValueT]":
+    ) -> "JournalEntry[ValueT]":
         """The entry for a piece of work, with its value if it was done before from the same inputs."""
         digest = _digest(inputs)
         kept = self._kept(owner, name)
         value = _value(kept, kind) if kept is not None and kept["inputs"] == digest else None
-        return Entry(self, owner, name, kind, digest, value)
+        return JournalEntry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
         """The value that was stored last, from any inputs; None if there is none, or another version of the program
@@ -86,13 +87,12 @@ class Journal:
         """Whether any value is stored there, from any inputs."""
         return self._kept(owner, name) is not None
 
-    @contextlib.contextmanager
-    def pass_(
-        self, header: PassHeader, inputs: Sequence[str], *, must_fit: bool = True
-    ) -> "Iterator[Pass[PassEnd]]":
-        """A planning pass: open in the body, which carries it out if its `value` is None, and closed afterwards. Unless
-        it `must_fit`, a prompt that does not fit ends only the pass; a resumed run tries it again, since its window may
-        be larger then. A pass that made no plan is done again if the user has added a hint.
+    def carry_out(
+        self, header: PassHeader, inputs: Sequence[str], make: Callable[[], PassEnd], *, must_fit: bool = True
+    ) -> PassEnd:
+        """How a planning pass ended, before this process began or, by `make`, now. Unless it `must_fit`, a prompt that does
+        not fit ends only the pass; a resumed run tries it again, since its window may be larger then. A pass that made no
+        plan is done again if the user has added a hint.
         """
         entry = self.entry(header.pass_id, PASS, PassEnd, inputs)
         known = entry.value
@@ -105,29 +105,29 @@ class Journal:
             entry.value = None  # what the user has added since may help
         current = self.open_pass(header, entry)
         try:
-            yield current
-            end = current.end
+            end = entry.value or entry.keep(make())
         except WindowExceeded as error:
             if must_fit:
                 raise
             self.recorder.note(f"{error.message} ({error.hint})")
-            current.failure = end = PassEnd(success=False, detail=error.message)
+            end = PassEnd(success=False, detail=error.message)
         current.close(end)
+        return end
 
-    def open_pass(self, header: PassHeader, entry: "Entry[ValueT]") -> "Pass[ValueT]":
+    def open_pass(self, header: PassHeader, entry: "JournalEntry[Any]") -> "Pass":
         """A pass that has begun, to be closed by the caller. It is the first to be shown the hints that are due."""
         known = entry.value is not None
         for text in self.hints.begin(header.pass_id, known=known):
             self.recorder.event(header.pass_id, EventKind.HINT_SHOWN, text)
-        opened = self.recorder.open_pass(header, now=self.budget.now(), known=known)
-        return Pass(self, entry, opened)
+        row_id = self.recorder.open_pass(header, known=known)
+        return Pass(journal=self, header=header, row_id=row_id, known=known, began=self.budget.seconds())
 
     def _kept(self, owner: str, name: str) -> dict[str, Any] | None:
         kept = self.session.for_pass(owner).get_state(STATE + name)
         return kept if isinstance(kept, dict) else None
 
 
-class Entry(Generic[ValueT]):
+class JournalEntry(Generic[ValueT]):
     """One piece of finished work, or the place for it."""
 
     def __init__(
@@ -167,34 +167,21 @@ class Entry(Generic[ValueT]):
         self.value = value
 
 
-class Pass(Struct, Generic[ValueT]):
+class Pass(Struct, frozen=True, kw_only=True):
     """A pass that has begun."""
 
     journal: Journal
-    entry: Entry[ValueT]
-    opened: OpenPass
-    failure: PassEnd | None = None
-    """How it ended without being done, which is tried again by a run that goes on."""
-
-    @property
-    def value(self) -> ValueT | None:
-        """What it came to; None as long as it has to be done."""
-        return self.entry.value
-
-    def keep(self, value: ValueT) -> ValueT:
-        """What the pass came to, which is on disk."""
-        return self.entry.keep(value)
-
-    @property
-    def end(self) -> PassEnd:
-        """How a planning pass ended."""
-        end = self.failure or self.value
-        assert isinstance(end, PassEnd), "the body of a pass keeps how it ended"
-        return end
+    header: PassHeader
+    row_id: int
+    known: bool
+    """Whether it was done before this process began, and is only read back."""
+    began: float
+    """After so many seconds of the run."""
 
     def close(self, end: PassEnd) -> None:
         """Record how it ended, and notify the observer."""
-        self.journal.recorder.close_pass(self.opened, end, now=self.journal.budget.now())
+        seconds = self.journal.budget.seconds() - self.began
+        self.journal.recorder.close_pass(self.header, end, known=self.known, seconds=seconds)
 
 
 def seconds_used(session: Session) -> float:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from clean_room_agent.artifacts.context import ContextPackage, ContextRequest, RefinementRequest
 from clean_room_agent.artifacts.goals import Goals, NamedDefinition
 from clean_room_agent.artifacts.names import part_plan_pass, relative_pass
-from clean_room_agent.artifacts.outcomes import TimeKind
+from clean_room_agent.artifacts.outcomes import Action, TimeKind
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.commits import RunCommits
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 CONTEXT = "room"
 """The key in the session, unchanged so that earlier runs can be resumed."""
+NEVER_TRIED = Action(kind="skip", rule="it was not tried")
 
 
-class Retrieved(Protocol):
+class RetrievalResult(Protocol):
     """The result of a retrieval."""
 
     @property
@@ -42,7 +43,7 @@ class Retrieved(Protocol):
 class ContextSource(Protocol):
     """Makes contexts from one state of the index."""
 
-    def retrieve(self, request: ContextRequest) -> Retrieved:
+    def retrieve(self, request: ContextRequest) -> RetrievalResult:
         """The package for one pass; its decisions are recorded when this returns."""
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
@@ -95,23 +96,25 @@ class RunContext:
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
-        entry = self._journal.entry(request.pass_id, CONTEXT, ContextPackage, (as_text(request),))
-        if entry.value is not None:
-            return entry.value
-        self.follow_head()
-        with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
-            package = self._index.source.retrieve(request).package
-        return entry.keep(package)
+        return self._package_of(request, lambda source: source.retrieve(request).package)
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""
-        inputs = (as_text(request), as_text(refinement))
+        return self._package_of(
+            request, lambda source: source.refine(refinement, request), as_text(refinement)
+        )
+
+    def _package_of(
+        self, request: ContextRequest, make: Callable[[ContextSource], ContextPackage], *further: str
+    ) -> ContextPackage:
+        """The package that the pass had from the same request and `further` inputs, or that `make` gives now."""
+        inputs = (as_text(request), *further)
         entry = self._journal.entry(request.pass_id, CONTEXT, ContextPackage, inputs)
         if entry.value is not None:
             return entry.value
         self.follow_head()
         with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
-            package = self._index.source.refine(refinement, request)
+            package = make(self._index.source)
         return entry.keep(package)
 
     def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
@@ -173,8 +176,13 @@ class StepFailed(Struct, frozen=True, kw_only=True):
     """Whether an answer for it was cut off."""
     failures: "tuple[FailureSignal, ...]" = ()
     """What went wrong in the last attempt; empty if there was none."""
-    replan: bool = False
-    """Whether its part should be replanned."""
+    action: Action = NEVER_TRIED
+    """The last decision about it."""
+
+    @property
+    def replan(self) -> bool:
+        """Whether its part should be replanned."""
+        return self.action.kind in {"replan", "reduce_scope"}
 
     @property
     def fault(self) -> str:

@@ -15,29 +15,12 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.json_values import to_plain
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
-from clean_room_agent.orchestrator.spending import Meter, Spent, Timed, spent_of, untimed
+from clean_room_agent.orchestrator.spending import Meter, Timed, untimed
 
 if TYPE_CHECKING:
     from clean_room_agent.artifacts.plans import Artifact, PlanVerdict
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
-
-
-class RunHeader(Struct, frozen=True, kw_only=True):
-    """What is known about a run when it begins."""
-
-    task_id: str
-    task: str
-    repo_path: str
-    command: str
-    config: str
-    """The settings as JSON text."""
-    stages: str
-    program_version: str
-    base_commit: str
-    """What HEAD was."""
-    given: tuple[tuple[EventKind, str], ...] = ()
-    """What the user gave a new run beside the task, as events: flags and plans."""
 
 
 class PassHeader(Struct, frozen=True, kw_only=True):
@@ -58,17 +41,6 @@ class PassHeader(Struct, frozen=True, kw_only=True):
         return "coding" if self.kind is PassType.IMPLEMENT else "reasoning"
 
 
-class OpenPass(Struct, frozen=True, kw_only=True):
-    """A pass that has begun."""
-
-    header: PassHeader
-    row_id: int
-    started_at: float
-    """In seconds of a monotonic clock."""
-    known: bool
-    """Whether it was done before this process began, and is only read back."""
-
-
 class PassEnd(Struct, frozen=True, kw_only=True):
     """How a pass ended."""
 
@@ -86,23 +58,29 @@ class RunRecorder:
     def __init__(
         self,
         *,
-        header: RunHeader,
+        run: runs.OrchestratorRunRow,
+        stages: str,
         record: Record,
         router: ModelRouter,
         meter: Meter,
         observer: Observer,
+        given: tuple[tuple[EventKind, str], ...] = (),
         resumed: runs.OrchestratorRunRow | None = None,
         timed: Timed = untimed,
     ) -> None:
-        """Record the run as running, a new one together with what it was given; `resumed` is its row from before."""
+        """Record `run` as running, a new one together with what it was `given` beside the task (flags and plans, as events);
+        `resumed` is its row from before. `stages` are those of its retrievals.
+        """
         self.timed = timed
-        self._header = header
+        self._run = run
+        self._stages = stages
         self._record = record
         self._router = router
         self._meter = meter
         self.observer = observer
         self.passes: list[PassResult] = []
-        self._open: list[OpenPass] = []
+        self._open: dict[PassHeader, int] = {}
+        """The passes under way, with their rows."""
         self._resumed = resumed is not None
         self.landed = (resumed.branch, resumed.result_commit) if resumed is not None else ("", "")
         """The branch and the commit that the run ended with the last time."""
@@ -112,17 +90,8 @@ class RunRecorder:
             return
         self._run_id = record.write(
             runs.append_orchestrator_run,
-            runs.OrchestratorRunRow(
-                task_id=header.task_id,
-                repo_path=header.repo_path,
-                task_description=header.task,
-                timestamp=record.now(),
-                command=header.command,
-                config=header.config,
-                program_version=header.program_version,
-                base_commit=header.base_commit,
-            ),
-            tuple(self._event_row(header.task_id, kind, detail) for kind, detail in header.given),
+            run,
+            tuple(self._event_row(run.task_id, kind, detail) for kind, detail in given),
         )
 
     def snapshot_taken(self, commit: str, account: object) -> None:
@@ -135,12 +104,10 @@ class RunRecorder:
         self._record.write(
             runs.set_progress,
             self._run_id,
-            runs.RunProgress(
-                total_parts=total_parts,
-                total_steps=total_steps,
-                parts_completed=parts_done,
-                steps_completed=steps_done,
-            ),
+            total_parts=total_parts,
+            total_steps=total_steps,
+            parts_completed=parts_done,
+            steps_completed=steps_done,
         )
 
     def ended(
@@ -155,12 +122,12 @@ class RunRecorder:
         """Record how the run ended, with what became of its goal tests (None: it was not judged); passes that are still open end
         with it.
         """
-        for opened in tuple(self._open):
-            self._finish(opened, PassEnd(success=False, detail=f"stopped: {reason}"))
+        for header in tuple(self._open):
+            self._finish(header, PassEnd(success=False, detail=f"stopped: {reason}"))
         event = None
         if evidence is not None:
             told = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
-            event = self._event_row(self._header.task_id, EventKind.EVIDENCE, told)
+            event = self._event_row(self._run.task_id, EventKind.EVIDENCE, told)
         self._write_outcome(status, reason=reason, branch=branch, commit=commit, evidence=event)
 
     def _write_outcome(
@@ -185,17 +152,19 @@ class RunRecorder:
             evidence,
         )
 
-    def open_pass(self, header: PassHeader, *, now: float, known: bool = False) -> OpenPass:
-        """Record that the pass begins; `now` is monotonic, in seconds. The observer is not notified of a `known` one."""
+    def open_pass(self, header: PassHeader, *, known: bool = False) -> int:
+        """Record that the pass begins, and return its row. The observer is not notified of a `known` one, which was done before
+        this process began and is only read back.
+        """
         window = self._router.window(header.role)
         row = passes.TaskRunRow(
             task_id=header.pass_id,
-            repo_path=self._header.repo_path,
+            repo_path=self._run.repo_path,
             mode="implement" if header.kind is PassType.IMPLEMENT else "plan",
             execute_model=self._router.resolve(header.role, header.kind.value, tag=header.model).tag,
             context_window=window.context,
             reserved_tokens=window.reserved,
-            stages=self._header.stages,
+            stages=self._stages,
             timestamp=self._record.now(),
         )
         row_id = self._record.write(passes.append_task_run, row)
@@ -216,16 +185,16 @@ class RunRecorder:
             self.observer.notice(
                 PassStarted(pass_type=header.kind, pass_id=header.pass_id, title=header.title)
             )
-        opened = OpenPass(header=header, row_id=row_id, started_at=now, known=known)
-        self._open.append(opened)
-        return opened
+        self._open[header] = row_id
+        return row_id
 
-    def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
-        """Record how the pass ended, and notify the observer."""
-        header = opened.header
-        spent = Spent() if self._stands(opened, end) else self._finish(opened, end)
-        if opened in self._open:
-            self._open.remove(opened)
+    def close_pass(self, header: PassHeader, end: PassEnd, *, known: bool = False, seconds: float) -> None:
+        """Record how the pass ended, `seconds` after it began, and notify the observer."""
+        if known and self._stands(header, end):
+            del self._open[header]
+            calls_made = 0
+        else:
+            calls_made = self._finish(header, end).calls
         self.passes.append(
             PassResult(
                 pass_type=header.kind,
@@ -237,7 +206,7 @@ class RunRecorder:
                 fallback=end.fallback,
             )
         )
-        if opened.known:
+        if known:
             return
         tokens, window = self._meter.take_fullest()
         self.observer.notice(
@@ -247,27 +216,24 @@ class RunRecorder:
                 title=header.title,
                 success=end.success,
                 detail=end.detail,
-                calls=spent.calls,
+                calls=calls_made,
                 prompt_tokens=tokens,
                 window=window,
-                seconds=now - opened.started_at,
+                seconds=seconds,
             )
         )
 
-    def _stands(self, opened: OpenPass, end: PassEnd) -> bool:
+    def _stands(self, header: PassHeader, end: PassEnd) -> bool:
         """Whether the pass's outcome is recorded already."""
-        if not opened.known:
-            return False
-        row = self._record.write(passes.get_task_run, opened.header.pass_id)
+        row = self._record.write(passes.get_task_run, header.pass_id)
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
-    def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
+    def _finish(self, header: PassHeader, end: PassEnd) -> calls.CallTotals:
         """Record how the pass ended; returns what it spent."""
-        self._open.remove(opened)
-        spent = spent_of(self._record.write(calls.total_of_pass, opened.header.pass_id))
+        spent = self._record.write(calls.total_of_pass, header.pass_id)
         self._record.write(
             passes.finish_task_run,
-            opened.row_id,
+            self._open.pop(header),
             passes.TaskRunOutcome(
                 success=end.success,
                 total_tokens=spent.tokens,
@@ -304,31 +270,24 @@ class RunRecorder:
 
     def recovery(self, pass_id: str, state: str, action: Action) -> None:
         """Record what was decided after a failed attempt, by which rule, and on what grounds (JSON text)."""
-        self._record.write(
-            passes.append_recovery_decision,
-            passes.RecoveryRow(
-                task_id=pass_id,
-                state=state,
-                rule=action.rule,
-                action=action.kind,
-                detail=action.question,
-                timestamp=self._record.now(),
-            ),
-        )
+        self._recovery(pass_id, state, rule=action.rule, action=action.kind, detail=action.question)
 
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: "Artifact") -> None:
         """Record that there was no valid plan, why, and what is followed instead."""
-        self._record.write(
-            passes.append_recovery_decision,
-            passes.RecoveryRow(
-                task_id=pass_id,
-                state=json.dumps({"faults": faults}, ensure_ascii=False),
-                rule="no valid plan after its repair",
-                action="fallback",
-                detail=plan.model_dump_json(),
-                timestamp=self._record.now(),
-            ),
+        state = json.dumps({"faults": faults}, ensure_ascii=False)
+        rule, followed = "no valid plan after its repair", plan.model_dump_json()
+        self._recovery(pass_id, state, rule=rule, action="fallback", detail=followed)
+
+    def _recovery(self, pass_id: str, state: str, *, rule: str, action: str, detail: str) -> None:
+        row = passes.RecoveryRow(
+            task_id=pass_id,
+            state=state,
+            rule=rule,
+            action=action,
+            detail=detail,
+            timestamp=self._record.now(),
         )
+        self._record.write(passes.append_recovery_decision, row)
 
     def decisions(self, pass_id: str, rows: Sequence[passes.DecisionRow]) -> None:
         """Record what a pass shows and why, once."""
@@ -360,7 +319,7 @@ class RunRecorder:
 
     def note(self, text: str) -> None:
         """Record `text`, which changes nothing, and show it to the observer."""
-        self.event(self._header.task_id, EventKind.NOTE, text)
+        self.event(self._run.task_id, EventKind.NOTE, text)
         self.observer.notice(Note(text=text))
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -19,36 +19,23 @@ from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.run import Progress, Run, RunContext, RunIndex
 from clean_room_agent.orchestrator.task import Task
 from clean_room_agent.orchestrator.test_runs.worktrees import WorktreePool, several
-
-
-class Origin(Struct, frozen=True, kw_only=True):
-    """What a run starts from."""
-
-    repo: Repository
-    is_secret: Callable[[str], bool]
-    """Whether a file of that name stays out of the snapshot."""
-    replay_of: str | None = None
-    """The snapshot commit of the replayed run; None: take a new snapshot."""
-    resumed: OrchestratorRunRow | None = None
-    """The run's row from before, if it is resumed."""
-
-
-class Models(Struct, frozen=True, kw_only=True):
-    """The models of a run, and what the first lines say about them."""
-
-    client: ModelClient
-    lines: tuple[tuple[str, str, int], ...]
-    """(role, model tag, window in tokens)."""
-    remote: str
-    """The remote host that prompts go to; "" if none leaves this machine."""
+from clean_room_agent.paths import is_secret_name
 
 
 class RunParts(Struct, frozen=True, kw_only=True):
     """What wiring hands to a run; every part can be swapped by a test."""
 
     task: Task
-    origin: Origin
-    models: Models
+    repo: Repository
+    replay_of: str | None = None
+    """The snapshot commit of the replayed run; None: take a new snapshot."""
+    resumed: OrchestratorRunRow | None = None
+    """The run's row from before, if it is resumed."""
+    models: ModelClient
+    model_lines: tuple[tuple[str, str, int], ...]
+    """(role, model tag, window in tokens) of each, for the first lines."""
+    remote: str
+    """The remote host that prompts go to; "" if none leaves this machine."""
     index: RunIndex
     journal: Journal
     worktrees: WorktreePool
@@ -65,7 +52,7 @@ def opened_run(parts: RunParts) -> Iterator[Run]:
         with parts.worktrees:
             with journal.interrupts.shield():
                 taken = _take_snapshot(parts)
-                parts.worktrees.open(taken.commit, resumed=parts.origin.resumed is not None)
+                parts.worktrees.open(taken.commit, resumed=parts.resumed is not None)
             yield _assemble(parts, taken)
     except BaseException as error:
         with journal.interrupts.shield(is_last=True):
@@ -79,7 +66,7 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
         journal.recorder.note(text)
     timed = journal.recorder.timed
     commits = RunCommits(
-        parts.origin.repo,
+        parts.repo,
         parts.task.task_id,
         taken.commit,
         journal.interrupts,
@@ -97,15 +84,15 @@ def _assemble(parts: RunParts, taken: Snapshot) -> Run:
             runner,
             unlike=taken.unlike_the_tree(),  # which is what the index describes
         ),
-        models=parts.models.client,
+        models=parts.models,
         journal=journal,
         progress=Progress(),
     )
 
 
 def _take_snapshot(parts: RunParts) -> Snapshot:
-    origin, recorder = parts.origin, parts.journal.recorder
-    known = origin.resumed is not None and bool(origin.resumed.snapshot_commit)
+    recorder = parts.journal.recorder
+    known = parts.resumed is not None and bool(parts.resumed.snapshot_commit)
     with recorder.timed(TimeKind.GIT, "snapshot"):
         taken = _snapshot(parts)
     if not known:
@@ -122,8 +109,8 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
         RunStarted(
             task_id=parts.task.task_id,
             task=parts.task.description,
-            models=parts.models.lines,
-            remote=parts.models.remote,
+            models=parts.model_lines,
+            remote=parts.remote,
             base_commit=taken.commit,
             uncommitted=tuple(sorted({*taken.dirty_tracked, *taken.untracked})),
             excluded=taken.excluded,
@@ -137,18 +124,18 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
 
 def _snapshot(parts: RunParts) -> Snapshot:
     """The recorded snapshot of a replay or a resumed run; otherwise a new one."""
-    origin, task_id = parts.origin, parts.task.task_id
-    if origin.replay_of is not None:
-        return Snapshot(commit=origin.replay_of)
-    if origin.resumed is not None and origin.resumed.snapshot_commit:
-        return recorded_snapshot(origin.resumed)
+    repo, resumed, task_id = parts.repo, parts.resumed, parts.task.task_id
+    if parts.replay_of is not None:
+        return Snapshot(commit=parts.replay_of)
+    if resumed is not None and resumed.snapshot_commit:
+        return recorded_snapshot(resumed)
     base = f"refs/cra/{task_id}/base"
-    if origin.resumed is not None and base in list_refs(origin.repo, base):
-        delete_ref(origin.repo, base)  # the record does not know what is in it, so nothing came of it
+    if resumed is not None and base in list_refs(repo, base):
+        delete_ref(repo, base)  # the record does not know what is in it, so nothing came of it
     return snapshot(
-        origin.repo,
+        repo,
         task_id,
-        secrets=origin.is_secret,
+        secrets=is_secret_name,
         max_untracked_bytes=parts.task.limits.orchestrator.max_untracked_bytes,
     )
 

@@ -1,27 +1,47 @@
 """The run's passes in order: plan of parts, then for each part its plan, steps and adjustments; final tests.
-A step is tried until an attempt passes, or until the recovery rules say to stop.
+A step is tried until an attempt passes, or until the recovery rules say to stop. `cra plan` stops at the plan.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome, EventKind
-from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal, MetaPlan, Part, PartPlan, PlanStep
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.names import relative_pass
+from clean_room_agent.artifacts.outcomes import (
+    ENDS_RUN,
+    Action,
+    AttemptOutcome,
+    EventKind,
+    PassResult,
+    PassType,
+    RunStatus,
+)
+from clean_room_agent.artifacts.plans import (
+    MAX_MESSAGE,
+    FailureSignal,
+    MetaPlan,
+    Part,
+    PartPlan,
+    PlanArtifact,
+    PlanEvidence,
+    PlanStep,
+)
 from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
-from clean_room_agent.orchestrator.adjustment import adjust_part
 from clean_room_agent.orchestrator.finishing import Solved, finish
 from clean_room_agent.orchestrator.goal_verdict import told_at_first
 from clean_room_agent.orchestrator.goals import collect_goals
-from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.passes.adjust import adjust_part
+from clean_room_agent.orchestrator.passes.meta_plan import plan_parts
+from clean_room_agent.orchestrator.passes.part_plan import FailedPlan, plan_part
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.checked_attempt import candidate
 from clean_room_agent.orchestrator.steps.missing_context import is_new
-from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round, has_attempt
+from clean_room_agent.orchestrator.steps.rounds import Round, StepHistory, draw_round, has_attempt
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -32,19 +52,7 @@ if TYPE_CHECKING:
 FIRST = Action(kind="retry", rule="first attempt")
 ENDS_STEP = ENDS_RUN | {"replan", "reduce_scope"}
 LATER_BETTER = "a later attempt did better"
-
-
-class StepEnd(Struct, frozen=True, kw_only=True):
-    """How a step ended: with an accepted attempt, or with the reason why it was given up."""
-
-    accepted: Attempt | None
-    why: str = ""
-    cut_off: bool = False
-    """Whether an answer was cut off."""
-    failures: tuple[FailureSignal, ...] = ()
-    """What went wrong in the last attempt."""
-    action: Action = FIRST
-    """The last decision."""
+PlannedT = TypeVar("PlannedT", Part, PlanStep)
 
 
 def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
@@ -77,6 +85,52 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     for text in () if run.progress.stopped() else run.task.hints.unshown:
         run.recorder.note(f"nothing was left to ask, so no model was shown the hint: {text}")
     return finish(run, baseline, given)
+
+
+def make_plan(run: Run, model: str) -> tuple[PlanArtifact | None, str]:
+    """Plan the task down to its steps with `model`, and record it; the plan, or why there is none. No test is run, and
+    nothing is edited.
+    """
+    from clean_room_agent.execute.plan_file import build_artifact
+
+    meta = plan_parts(run, Evidence())
+    parts = meta.parts if meta is not None else ()
+    plans: list[PartPlan] = []
+    for part in parts:
+        plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
+        if plan is None:
+            break
+        plans.append(plan)
+    run.progress.plan.total_parts = len(parts)
+    run.progress.plan.total_steps = sum(len(plan.steps) for plan in plans)
+    run.report_progress()
+    if meta is None or len(plans) < len(parts):
+        reason = run.progress.stop.no_plan
+        run.recorder.ended(RunStatus.FAILED, reason=reason)
+        return None, reason
+    artifact = build_artifact(
+        task_id=run.task.task_id,
+        task=run.task.description,
+        model=model,
+        created_at=run.recorder.now(),
+        meta_plan=meta,
+        part_plans=tuple(plans),
+    )
+    given = run.task.given
+    evidence = PlanEvidence(tests=given.tests, checks=given.checks, files=given.files)
+    rationale = _rationale(meta, run.recorder.passes)
+    run.recorder.ended(RunStatus.COMPLETE)
+    return artifact.model_copy(update={"rationale": rationale, "evidence": evidence}), ""
+
+
+def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:
+    """The model's reasons for the plan, and which parts of it the model did not make."""
+    own = [entry for entry in passes if entry.fallback]
+    rationale = "" if any(entry.pass_type is PassType.META_PLAN for entry in own) else meta.rationale
+    own_words = [
+        f"Not planned by the model: {relative_pass(entry.pass_id)}: {entry.detail}." for entry in own
+    ]
+    return "\n".join(line for line in (rationale, *own_words) if line)
 
 
 def _at_base(run: Run) -> "GoalsAtBase | None":
@@ -116,7 +170,7 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
     run.progress.plan.files.update(path for part in meta.parts for path in part.affected_files)
     run.report_progress()
     unfinished: set[str] = set()
-    parts = _in_order(meta.parts)
+    parts = _dependencies_first(meta.parts)
     for part in parts:
         if run.progress.stopped():
             return
@@ -177,7 +231,7 @@ def _do_steps(
     model made the plan and revises what remains; else a user did, and the reasons in the plan are to be kept in mind. `number` is the plan's, from 1 (0: it cannot be replanned). `needed`: another part needs
     this one.
     """
-    remaining = list(_steps_in_order(plan.steps))
+    remaining = _dependencies_first(plan.steps)
     run.progress.plan.total_steps += len(remaining)
     run.report_progress()
     outcomes: list[StepOutcome] = []
@@ -186,7 +240,8 @@ def _do_steps(
         step = remaining.pop(0)
         blocked = sorted(given_up & set(step.depends_on))
         if blocked:
-            _give_up(run, part, step, StepEnd(accepted=None, why=f"blocked: needs {', '.join(blocked)}"))
+            why = f"blocked: needs {', '.join(blocked)}"
+            run.progress.plan.failed.append(StepFailed(part_id=part.id, step=step, why=why))
             given_up.add(step.id)
             continue
         job = StepJob(
@@ -198,17 +253,15 @@ def _do_steps(
             plan_number=number,
         )
         end = _try_step(run, job)
-        accepted = end.accepted is not None
-        if not accepted:
+        newest = StepOutcome(step=step, succeeded=True)
+        if isinstance(end, StepFailed):
             given_up.add(step.id)
-        if end.action.kind == "reduce_scope":
-            remaining.insert(0, _reduce(run, job, end))
-            continue
+            if end.action.kind == "reduce_scope":
+                remaining.insert(0, _reduce(run, job, end))
+                continue
+            newest = StepOutcome(step=step, succeeded=False, detail=end.why, failures=end.failures)
         if run.progress.stopped():
             break
-        detail = "" if accepted else run.progress.plan.failed[-1].why
-        failures = () if accepted else run.progress.plan.failed[-1].failures
-        newest = StepOutcome(step=step, succeeded=accepted, detail=detail, failures=failures)
         revised = adjust_part(run, part, newest, outcomes, remaining) if revise else tuple(remaining)
         outcomes.append(newest)
         run.progress.plan.total_steps += len(revised) - len(remaining)
@@ -218,43 +271,44 @@ def _do_steps(
     return not given_up and not remaining
 
 
-def _try_step(run: Run, job: StepJob) -> StepEnd:
-    """Try the step, and return how it ended; a run whose budget is spent, or which waits for a person, stops here."""
+def _try_step(run: Run, job: StepJob) -> Attempt | StepFailed:
+    """Try the step, and return the accepted attempt, or why there is none; a run whose budget is spent, or which waits for a
+    person, stops here.
+    """
+    plan = run.progress.plan
     spent = "" if has_attempt(run, job) else run.journal.budget.spent()
     if spent:
         run.progress.stop.reason = f"budget spent: {spent}"
-        end = StepEnd(accepted=None, why=run.progress.stop.reason)
-        _give_up(run, job.part, job.step, end)
-        return end
+        plan.failed.append(StepFailed(part_id=job.part.id, step=job.step, why=run.progress.stop.reason))
+        return plan.failed[-1]
     end = run_step(run, job)
-    if end.accepted is None:
-        if end.action.kind == "reduce_scope":
-            return end
-        _give_up(run, job.part, job.step, end, replan=end.action.kind == "replan")
+    if isinstance(end, StepFailed):
+        if end.action.kind != "reduce_scope":  # of which a part can still be done
+            plan.failed.append(end)
         if end.action.kind == "stop":
             run.progress.stop.reason = f"budget spent: {run.journal.budget.spent()}"
         if end.action.kind == "needs_human":
             run.progress.stop.reason = f"step {job.part.id}/{job.step.id} cannot be done: {end.why}"
             run.progress.stop.question = end.action.question
         return end
-    run.progress.plan.done.append(
-        StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.change.commit)
-    )
+    plan.done.append(StepDone(part_id=job.part.id, step=job.step, commit=end.change.commit))
     if not run.journal.behind:
         run.commits.keep_head()
     run.report_progress()
     return end
 
 
-def run_step(run: Run, job: StepJob) -> StepEnd:
-    """Carry out the step; afterwards its commit is the run's head, or head and worktree are as before."""
-    history = History()
+def run_step(run: Run, job: StepJob) -> Attempt | StepFailed:
+    """Carry out the step. The commit of an accepted attempt is the run's head; of a failed step, head and worktree are as
+    before.
+    """
+    history = StepHistory()
     action = FIRST
     while True:
         try:
             drawn = draw_round(run, job, history, action)
         except WindowExceeded as error:
-            return _too_large(error) if history.kept is None else _accept(run, history, history.kept)
+            return _too_large(job, error) if history.kept is None else _accept(run, history, history.kept)
         attempt = drawn.best
         if attempt.passed and not attempt.unfinished:
             return _accept(run, history, drawn)
@@ -278,8 +332,9 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
             continue
         if history.kept is not None:
             return _accept(run, history, history.kept)
-        return StepEnd(
-            accepted=None,
+        return StepFailed(
+            part_id=job.part.id,
+            step=job.step,
             why=f"{attempt.outcome.value}: {attempt.detail}",
             cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in history.seen),
             failures=signals_of(attempt),
@@ -287,14 +342,16 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         )
 
 
-def _too_large(error: WindowExceeded) -> StepEnd:
+def _too_large(job: StepJob, error: WindowExceeded) -> StepFailed:
     """The end of a step whose prompt cannot fit; other steps may be smaller."""
     signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
     action = Action(kind="replan", rule="its prompt does not fit")
-    return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
+    return StepFailed(
+        part_id=job.part.id, step=job.step, why=error.message, failures=(signal,), action=action
+    )
 
 
-def _keep_better(run: Run, history: History, drawn: Round) -> None:
+def _keep_better(run: Run, history: StepHistory, drawn: Round) -> None:
     """Of the round's best, which may stay, and the one kept so far, keep the one that turned more goal tests green."""
     if history.kept is None:
         history.kept = drawn
@@ -306,7 +363,7 @@ def _keep_better(run: Run, history: History, drawn: Round) -> None:
         history.kept = drawn
 
 
-def _accept(run: Run, history: History, drawn: Round) -> StepEnd:
+def _accept(run: Run, history: StepHistory, drawn: Round) -> Attempt:
     """Make the commit of the round's best the run's head. Worktree and index follow when the next context is made."""
     chosen = drawn.best
     assert chosen.judgment is not None, "only what passed its tests is accepted"
@@ -315,16 +372,16 @@ def _accept(run: Run, history: History, drawn: Round) -> StepEnd:
             run.recorder.event(history.kept.pass_id, EventKind.NOT_CHOSEN, LATER_BETTER)
         run.commits.head = chosen.change.commit
         run.progress.accepted = chosen.judgment.tests
-    return StepEnd(accepted=chosen)
+    return chosen
 
 
-def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
+def _reduce(run: Run, job: StepJob, end: StepFailed) -> PlanStep:
     """The smallest deliverable of the step; the rest is given up for now, and its part replanned if possible."""
     from clean_room_agent.orchestrator.steps.after_failure import divided
 
     small, rest = divided(job.step)
     why = f"left for later, after {small.id}: {end.action.rule}"
-    _give_up(run, job.part, rest, replace(end, why=why), replan=True)
+    run.progress.plan.failed.append(replace(end, step=rest, why=why))
     run.recorder.event(
         run.task.task_id, EventKind.SCOPE_REDUCED, f"{job.part.id}/{job.step.id}: {rest.description}"
     )
@@ -332,29 +389,11 @@ def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
     return small
 
 
-def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool = False) -> None:
-    run.progress.plan.failed.append(
-        StepFailed(
-            part_id=part.id,
-            step=step,
-            why=end.why,
-            cut_off=end.cut_off,
-            failures=end.failures,
-            replan=replan,
-        )
-    )
-
-
 def _note_planned(run: Run, plan: PartPlan) -> None:
     run.progress.plan.files.update(target.path for step in plan.steps for target in step.target_files)
 
 
-def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Dependencies first; independent parts stay in the plan's order."""
-    by_id = {part.id: part for part in parts}
-    return tuple(by_id[name] for name in in_order({part.id: part.depends_on for part in parts}))
-
-
-def _steps_in_order(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    by_id = {step.id: step for step in steps}
-    return tuple(by_id[name] for name in in_order({step.id: step.depends_on for step in steps}))
+def _dependencies_first(items: Sequence[PlannedT]) -> list[PlannedT]:
+    """The parts or steps, each after those that it needs; independent ones stay in the plan's order."""
+    by_id = {item.id: item for item in items}
+    return [by_id[name] for name in in_order({item.id: item.depends_on for item in items})]

@@ -8,46 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from msgspec import Struct
-
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.calls import CallTotals
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 
-
-class Spent(Struct, frozen=True, kw_only=True):
-    """Totals since the meter was made, or between two readings."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    latency_ms: int = 0
-
-    def since(self, earlier: "Spent") -> "Spent":
-        """What was spent between `earlier` and this reading."""
-        return Spent(
-            calls=self.calls - earlier.calls,
-            prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
-            completion_tokens=self.completion_tokens - earlier.completion_tokens,
-            latency_ms=self.latency_ms - earlier.latency_ms,
-        )
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and answer tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
-
-def spent_of(total: CallTotals) -> Spent:
-    """Recorded calls as the meter counts them."""
-    return Spent(
-        calls=total.calls,
-        prompt_tokens=total.prompt_tokens,
-        completion_tokens=total.completion_tokens,
-        latency_ms=total.latency_ms,
-    )
+NOTHING_SPENT = CallTotals(calls=0, prompt_tokens=0, completion_tokens=0, latency_ms=0)
 
 
 class Meter:
@@ -55,10 +22,10 @@ class Meter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._spent = Spent()
+        self._spent = NOTHING_SPENT
         self._fullest = (0, 0)
 
-    def begin(self, spent: Spent) -> None:
+    def begin(self, spent: CallTotals) -> None:
         """Add what a run spent before it was resumed."""
         with self._lock:
             self._spent = spent
@@ -66,7 +33,7 @@ class Meter:
     def add(self, *, prompt_tokens: int, completion_tokens: int, latency_ms: int, window: int) -> None:
         """Count one call."""
         with self._lock:
-            self._spent = Spent(
+            self._spent = CallTotals(
                 calls=self._spent.calls + 1,
                 prompt_tokens=self._spent.prompt_tokens + prompt_tokens,
                 completion_tokens=self._spent.completion_tokens + completion_tokens,
@@ -75,7 +42,7 @@ class Meter:
             if window and prompt_tokens * max(1, self._fullest[1]) >= self._fullest[0] * window:
                 self._fullest = (prompt_tokens, window)
 
-    def read(self) -> Spent:
+    def read(self) -> CallTotals:
         """The totals so far."""
         with self._lock:
             return self._spent
@@ -96,12 +63,12 @@ class Budget:
         """`now` is a monotonic clock; it and `used_before` are in seconds."""
         self._limits = limits
         self._meter = meter
-        self.now = now
+        self._now = now
         self._started_at = now() - used_before
 
     def seconds(self) -> float:
         """Seconds that the run has taken."""
-        return self.now() - self._started_at
+        return self._now() - self._started_at
 
     def spent(self) -> str:
         """Which budget is used up; "" while none is."""

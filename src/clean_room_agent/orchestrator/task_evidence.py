@@ -60,7 +60,7 @@ def unrelated_tests(
     failing: Sequence[FailingTest], words: str, read: Read, paths: Collection[str]
 ) -> frozenset[str]:
     """The names of the failing tests that a task of these words is not about; `paths` are the files of the tree."""
-    task = _Words(words)
+    task = _TaskWords(words)
     code = _CodeOfTests(read)
     lacking = {test.name for test in failing if _lacks(test, task, paths)}
     related = [test for test in failing if _is_related(test, task, code, lacks=test.name in lacking)]
@@ -81,7 +81,7 @@ def unrelated_tests(
     )
 
 
-class _Words:
+class _TaskWords:
     """The words of a task."""
 
     def __init__(self, text: str) -> None:
@@ -124,7 +124,7 @@ def _function(name: str) -> str:
     return re.split(r"::| > |\.", name.partition("[")[0])[-1]
 
 
-def _lacks(test: FailingTest, task: _Words, paths: Collection[str]) -> bool:
+def _lacks(test: FailingTest, task: _TaskWords, paths: Collection[str]) -> bool:
     """Whether it fails for want of something that is not in the repository and that the task does not name."""
     found = LACKING.search(test.message)
     if found is None:
@@ -136,7 +136,7 @@ def _lacks(test: FailingTest, task: _Words, paths: Collection[str]) -> bool:
     return not module or not any(f"/{module}/" in f"/{path.removesuffix('.py')}/" for path in paths)
 
 
-def _is_related(test: FailingTest, task: _Words, code: _CodeOfTests, *, lacks: bool) -> bool:
+def _is_related(test: FailingTest, task: _TaskWords, code: _CodeOfTests, *, lacks: bool) -> bool:
     function, paths = _function(test.name), files_meant(test.name)
     if task.has(function) or any(task.has(path) or task.has(PurePosixPath(path).stem) for path in paths):
         return True

@@ -54,12 +54,10 @@ class TestsTouched(Struct, frozen=True, kw_only=True):
 
 def touched_of(solved: Solved) -> TestsTouched:
     """The touched tests of a run that has just ended."""
-    verdict = solved.verdict
-    return TestsTouched(
-        files=solved.touched,
-        gone=verdict.gone if verdict else (),
-        skipped=verdict.skipped if verdict else (),
-    )
+    judged = solved.judged
+    if judged is None:
+        return TestsTouched()
+    return TestsTouched(files=judged.touched, gone=judged.verdict.gone, skipped=judged.verdict.skipped)
 
 
 def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:

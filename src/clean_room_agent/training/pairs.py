@@ -38,12 +38,9 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
-from clean_room_agent.orchestrator.planning import (
-    meta_plan_request,
-    part_plan_request,
-    plan_limits,
-    serves_part,
-)
+from clean_room_agent.orchestrator.passes.meta_plan import meta_plan_request
+from clean_room_agent.orchestrator.passes.part_plan import part_plan_request, serves_part
+from clean_room_agent.orchestrator.passes.planning import plan_limits
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 from clean_room_agent.orchestrator.steps.rounds import step_request
 from clean_room_agent.paths import kind_of

@@ -28,8 +28,7 @@ WHERE r.task_id = ?
 def test_a_runs_progress_and_outcome_change_and_its_passes_keep_their_order(conn: sqlite3.Connection) -> None:
     run_id = runs.append_orchestrator_run(conn, run())
     runs.set_snapshot(conn, run_id, commit="c" * 40, snapshot='{"dirty": []}')
-    progress = runs.RunProgress(total_parts=1, total_steps=2, parts_completed=0, steps_completed=1)
-    runs.set_progress(conn, run_id, progress)
+    runs.set_progress(conn, run_id, total_parts=1, total_steps=2, parts_completed=0, steps_completed=1)
     outcome = runs.RunOutcome(status=RunStatus.PARTIAL, completed_at=NOW, reason="budget", branch="cra/x")
     runs.set_outcome(conn, run_id, outcome)
     row = runs.get_orchestrator_run(conn, TASK)

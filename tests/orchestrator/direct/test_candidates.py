@@ -3,7 +3,7 @@
 from testing.runs.memory_run import pytest_run
 
 from clean_room_agent.orchestrator.direct.candidates import Answered, TriedAnswer, choose, likeliest_first
-from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
 
@@ -16,7 +16,7 @@ def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool =
         symbol="a",
         answer=Answered(text="", call_id=number, likelihood=likelihood),
         diff=diff,
-        judgment=Judgment(tests=pytest_run({}), verdict=verdict),
+        judgment=ChangeJudgment(tests=pytest_run({}), verdict=verdict),
     )
 
 

@@ -13,8 +13,8 @@ from clean_room_agent.orchestrator.steps.after_failure import (
     is_divisible,
     signals_of,
 )
-from clean_room_agent.orchestrator.steps.attempt import Attempt, AttemptChange, Judgment, StepJob
-from clean_room_agent.orchestrator.steps.rounds import History
+from clean_room_agent.orchestrator.steps.attempt import Attempt, AttemptChange, ChangeJudgment, StepJob
+from clean_room_agent.orchestrator.steps.rounds import StepHistory
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
 FIRST = Action(kind="retry", rule="first attempt")
@@ -26,17 +26,17 @@ def attempt(outcome: AttemptOutcome = AttemptOutcome.TESTS_FAILED, **fields: Any
     return Attempt(outcome=outcome, detail="newly failing: t.py::a", answer=implemented(), **fields)
 
 
-def failing(**outcomes: Any) -> Judgment:
+def failing(**outcomes: Any) -> ChangeJudgment:
     tests = pytest_run({f"t.py::{name}": outcome for name, outcome in outcomes.items()})
     newly = tuple(sorted(tests.red()))
-    return Judgment(
+    return ChangeJudgment(
         tests=tests, verdict=StepVerdict(passed=False, reason="newly failing", newly_failing=newly)
     )
 
 
 def after(memory: MemoryRun, *attempts: Attempt, job: StepJob = JOB) -> Action:
     """What is decided when these attempts have failed."""
-    history = History(hinted=[0])
+    history = StepHistory(hinted=[0])
     for one in attempts:
         history.failed.append(one)
         history.seen.append(attempt_seen(one, FIRST, None))
@@ -109,7 +109,7 @@ def test_equal_changes_are_seen_as_the_same_tree() -> None:
 def test_a_test_that_no_longer_runs_is_a_signal_too() -> None:
     judgment = failing(a="failed")
     verdict = StepVerdict(passed=False, reason="x", newly_failing=("t.py::gone",))
-    one = attempt(judgment=Judgment(tests=judgment.tests, verdict=verdict))
+    one = attempt(judgment=ChangeJudgment(tests=judgment.tests, verdict=verdict))
     assert "does not run now" in signals_of(one)[0].message
 
 

@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import AttemptRow, list_attempts, list_recovery_decisions
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.solve import run_step
-from clean_room_agent.orchestrator.steps.attempt import StepJob
+from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 
 MONEY = "till/money.py"
 SPLIT = "    share = cents // people\n    return [share] * people"
@@ -46,7 +46,7 @@ def after(till: MemoryProject, *wrong: str) -> tuple[MemoryRun, AttemptRow]:
     memory = till.open(lambda _: next(answers))
     run_baseline(memory.run)
     end = run_step(memory.run, JOB)
-    assert end.accepted is not None
+    assert isinstance(end, Attempt)
     assert till.history.files[memory.run.commits.head][MONEY] == MENDED_MONEY
     first, second = till.record.write(list_attempts, TASK_ID)
     assert (first.patch_applied, first.diff, first.commit_hash) == (False, "", "")

@@ -10,8 +10,8 @@ from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.rounds import (
-    History,
     Round,
+    StepHistory,
     context_for,
     draw_round,
     has_attempt,
@@ -73,10 +73,10 @@ def in_turn(*answers: str) -> Callable[[ChatRequest], str]:
 
 def drawn(
     project: MemoryProject, script: Callable[[ChatRequest], str], samples: int, *, resumed: bool = False
-) -> tuple[MemoryRun, History, Round]:
+) -> tuple[MemoryRun, StepHistory, Round]:
     memory = project.open(script, solve={"samples": samples}, resumed=resumed)
     run_baseline(memory.run)
-    history = History()
+    history = StepHistory()
     return memory, history, draw_round(memory.run, JOB, history, FIRST)
 
 
@@ -92,7 +92,7 @@ def test_a_round_draws_from_one_prompt_the_first_cold_and_the_others_warm(projec
     own = step("s1", "a.py", "b.py").model_copy(update={"any_of_files": True})
     memory = project.open(in_turn(WRONG, whole), solve={"samples": 5})
     run_baseline(memory.run)
-    one = draw_round(memory.run, StepJob(part=JOB.part, step=own, constraints=""), History(), FIRST)
+    one = draw_round(memory.run, StepJob(part=JOB.part, step=own, constraints=""), StepHistory(), FIRST)
     assert one.size == 2, "the second turned all goal tests green"
     first, second = memory.transport.requests
     assert first.prompt == second.prompt
@@ -139,7 +139,7 @@ def test_a_step_was_tried_once_its_first_attempt_is_kept(project: MemoryProject)
     memory = project.open(in_turn(RIGHT))
     run_baseline(memory.run)
     assert not has_attempt(memory.run, JOB)
-    draw_round(memory.run, JOB, History(), FIRST)
+    draw_round(memory.run, JOB, StepHistory(), FIRST)
     assert has_attempt(memory.run, JOB)
 
 

@@ -8,8 +8,9 @@ from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.solve import StepEnd, run_step
-from clean_room_agent.orchestrator.steps.attempt import StepJob
+from clean_room_agent.orchestrator.run import StepFailed
+from clean_room_agent.orchestrator.solve import run_step
+from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 
 JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
 RIGHT = replacing("a.py", "a = 0", "a = 1")
@@ -36,23 +37,20 @@ def of_any(*paths: str) -> StepJob:
     return StepJob(part=JOB.part, step=own, constraints="")
 
 
-def actions(end: StepEnd) -> tuple[str, str]:
-    return end.action.kind, end.why
-
-
 def test_an_attempt_whose_tests_pass_is_the_head_which_the_index_follows_when_it_is_asked(
     project: MemoryProject,
 ) -> None:
     memory = opened(project, in_turn(RIGHT))
     end = run_step(memory.run, JOB)
-    assert end.accepted is not None
-    assert end.accepted.detail.startswith("2 pass, 1 still red")
-    assert memory.run.commits.head == end.accepted.change.commit
+    assert isinstance(end, Attempt)
+    assert end.detail.startswith("2 pass, 1 still red")
+    assert memory.run.commits.head == end.change.commit
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\n"
     assert memory.index.described() == memory.run.commits.base
     memory.run.context.follow_head()
     assert memory.index.described() == memory.run.commits.head
-    assert memory.run.progress.accepted is end.accepted.judgment.tests  # type: ignore[union-attr]
+    assert end.judgment is not None
+    assert memory.run.progress.accepted is end.judgment.tests
     assert project.history.refs["attempts/p1/s1/1"] == memory.run.commits.head
 
 
@@ -61,7 +59,7 @@ def test_what_breaks_another_test_is_tried_again_with_what_failed(project: Memor
     end = run_step(memory.run, of_any("a.py", "c.py"))
     second = memory.transport.requests[1].prompt
     assert "t.py::c" in second
-    assert end.accepted is not None
+    assert isinstance(end, Attempt)
     assert [entry.pass_id.rpartition(":")[2] for entry in memory.run.recorder.passes] == ["s1", "retry_1"]
 
 
@@ -69,7 +67,8 @@ def test_a_step_is_given_up_after_its_attempts_and_the_head_stays(project: Memor
     memory = opened(project, lambda _: "I cannot.", **NO_RULES)
     before = memory.run.commits.head
     end = run_step(memory.run, JOB)
-    assert actions(end)[0] == "skip"
+    assert isinstance(end, StepFailed)
+    assert end.action.kind == "skip"
     assert end.why.startswith("no_edits: ")
     assert (memory.run.commits.head, memory.runner.tree.clean_at) == (before, before)
     assert len(memory.run.recorder.passes) == 3
@@ -81,7 +80,8 @@ def test_a_prompt_that_does_not_fit_ends_the_step(project: MemoryProject) -> Non
 
     memory = opened(project, too_long)
     end = run_step(memory.run, JOB)
-    assert actions(end) == ("replan", "the prompt does not fit")
+    assert isinstance(end, StepFailed)
+    assert (end.action.kind, end.why) == ("replan", "the prompt does not fit")
     assert [signal.source for signal in end.failures] == ["window"]
     (closed,) = memory.run.recorder.passes
     assert (closed.success, closed.detail) == (False, "the prompt does not fit")
@@ -93,8 +93,8 @@ def test_a_last_step_that_turns_nothing_green_is_kept_only_if_nothing_better_com
     memory = opened(project, in_turn(OTHER, RIGHT, "I cannot.", "I cannot."), **NO_RULES)
     job = StepJob(part=JOB.part, step=JOB.step, constraints="", last=True)
     end = run_step(memory.run, job)
-    assert end.accepted is not None
-    assert end.accepted.detail == "2 pass, 1 still red: 1 of them beside tests that pass now"
+    assert isinstance(end, Attempt)
+    assert end.detail == "2 pass, 1 still red: 1 of them beside tests that pass now"
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\n"
     assert ("not_chosen", "a later attempt did better") in project.events()
 
@@ -107,7 +107,7 @@ AS_HARMLESS = replacing("a.py", "a = 0", "# the number\na = 0")
 def test_the_next_prompt_says_that_no_goal_test_passes_yet(project: MemoryProject) -> None:
     memory = opened(project, in_turn(HARMLESS, RIGHT, RIGHT), **NO_RULES)
     end = run_step(memory.run, LAST)
-    assert end.accepted is not None
+    assert isinstance(end, Attempt)
     prompt = memory.transport.requests[1].prompt
     assert "Goal tests (they failed before this step): 0 of 2 pass now." in prompt
     assert "fails as before" in prompt
@@ -120,7 +120,7 @@ def test_where_no_attempt_does_better_the_first_stays(project: MemoryProject, la
     answers = iter([HARMLESS])
     memory = opened(project, lambda _: next(answers, later))
     end = run_step(memory.run, LAST)
-    assert end.accepted is not None
+    assert isinstance(end, Attempt)
     assert project.history.files[memory.run.commits.head]["a.py"] == "# a number\na = 0\n"
     memory.run.context.follow_head()
     assert memory.runner.tree.clean_at == memory.run.commits.head
@@ -131,8 +131,8 @@ def test_a_target_that_was_forgotten_is_asked_for_once_and_another_one_too(proje
     only_b = replacing("b.py", "b = 0", "b = 1")
     memory = opened(project, in_turn(RIGHT, only_b, RIGHT), **NO_RULES)
     end = run_step(memory.run, job)
-    assert end.accepted is not None
-    assert end.accepted.detail == "2 pass, 1 still red; left as it was: modify b.py"
+    assert isinstance(end, Attempt)
+    assert end.detail == "2 pass, 1 still red; left as it was: modify b.py"
     details = [entry.detail for entry in memory.run.recorder.passes]
     assert details[:2] == [
         f"refused: nothing was applied, because the step also has to: modify {name}.py" for name in "ba"
@@ -147,5 +147,5 @@ def test_an_attempt_whose_commit_git_lost_is_made_again(project: MemoryProject) 
     project.history.files.pop(first.run.commits.head)
     again = project.open(in_turn(RIGHT), resumed=True)
     run_baseline(again.run)
-    assert run_step(again.run, JOB).accepted is not None
+    assert isinstance(run_step(again.run, JOB), Attempt)
     assert again.asked == ["impl:p1:s1 implement"]

@@ -1,16 +1,11 @@
 """Queries over many runs: what each prompt and each solve cost, and what explains how each run ended."""
 
-from typing import TypeVar
-
 from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.calls import CALLS
-from clean_room_agent.db.rows import OF_TASK, Connection, strange_value, task_range
-from clean_room_agent.json_values import from_plain
-
-RowT = TypeVar("RowT", bound=Struct)
+from clean_room_agent.db.rows import OF_TASK, Connection, select_as, task_range
 
 # The newest reading counts: a call is read once, or again when its task is resumed.
 CALL_SUMS = """
@@ -148,27 +143,27 @@ class ReadCall(Struct, frozen=True, kw_only=True):
 
 def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
     """All calls of the record, by prompt and model."""
-    return _select(conn, CallSums, CALL_SUMS)
+    return select_as(conn, CallSums, CALL_SUMS)
 
 
 def list_ended_runs(conn: Connection) -> tuple[EndedRun, ...]:
     """Every solve that ended, oldest first."""
-    return _select(conn, EndedRun, ENDED_RUNS)
+    return select_as(conn, EndedRun, ENDED_RUNS)
 
 
 def list_judged_items(conn: Connection, task_id: str) -> tuple[JudgedItem, ...]:
     """The decisions of a task about files, by id."""
-    return _select(conn, JudgedItem, DECISIONS, task_range(task_id))
+    return select_as(conn, JudgedItem, DECISIONS, task_range(task_id))
 
 
 def list_ended_passes(conn: Connection, task_id: str) -> tuple[EndedPass, ...]:
     """The passes of a run, in their order."""
-    return _select(conn, EndedPass, PASSES, (task_id,))
+    return select_as(conn, EndedPass, PASSES, (task_id,))
 
 
 def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, ...]:
     """The attempts of a task, by id."""
-    return _select(conn, EndedAttempt, ATTEMPTS, task_range(task_id))
+    return select_as(conn, EndedAttempt, ATTEMPTS, task_range(task_id))
 
 
 def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
@@ -202,24 +197,4 @@ class RunCost(Struct, frozen=True, kw_only=True):
 
 def list_run_costs(conn: Connection) -> tuple[RunCost, ...]:
     """Every solve, ended or not, oldest first; replays do not count."""
-    return _select(conn, RunCost, COSTS)
-
-
-def _select(
-    conn: Connection, kind: type[RowT], query: str, parameters: tuple[str, ...] = ()
-) -> tuple[RowT, ...]:
-    """The rows of the query, whose columns are the struct's fields in their order.
-
-    Raises:
-        RecordError: a column holds a value that this program never writes.
-    """
-    names = kind.__struct_fields__
-    found = []
-    for row in conn.execute(query, parameters):
-        # SQLite's total() is a float, as it has no largest number.
-        whole = (int(value) if isinstance(value, float) else value for value in row)
-        try:
-            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
-        except ValueError as exc:
-            raise strange_value(kind.__name__, str(exc)) from exc
-    return tuple(found)
+    return select_as(conn, RunCost, COSTS)

@@ -98,19 +98,16 @@ class CallTotals(Struct, frozen=True, kw_only=True):
     completion_tokens: int
     latency_ms: int
 
+    @property
+    def tokens(self) -> int:
+        """Prompt and answer tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
 
 SPANS = Table("retrieval_llm_calls", _SpansRow)
 READINGS = Table("call_readings", ReadingRow)
-
-
-def append_call(conn: Connection, call: ModelCall) -> int:
-    """Insert the call and return its id."""
-    return CALLS.insert(conn, call)
-
-
-def append_reading(conn: Connection, row: ReadingRow) -> int:
-    """Insert how an answer was read and return its id."""
-    return READINGS.insert(conn, row)
+append_call, get_call, list_calls = CALLS.insert, CALLS.get, CALLS.of_task
+append_reading = READINGS.insert
 
 
 def total_of_pass(conn: Connection, pass_id: str) -> CallTotals:
@@ -129,19 +126,9 @@ def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> Cal
     return CallTotals(calls=calls, prompt_tokens=sums[0], completion_tokens=sums[1], latency_ms=sums[2])
 
 
-def get_call(conn: Connection, call_id: int) -> ModelCall | None:
-    """The call with this id."""
-    return CALLS.first(conn, "WHERE id = ?", (call_id,))
-
-
-def list_calls(conn: Connection, task_id: str) -> tuple[ModelCall, ...]:
-    """All calls of a task and its passes (or of one pass and those below it), by id."""
-    return CALLS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
-
-
 def list_prompt_spans(conn: Connection, task_id: str) -> dict[int, tuple[PromptSpan, ...] | None]:
     """Call -> where the lines of its prompt come from; None for calls recorded before spans were stored."""
-    return {row.id: row.prompt_spans for row in SPANS.select(conn, f"WHERE {OF_TASK}", task_range(task_id))}
+    return {row.id: row.prompt_spans for row in SPANS.of_task(conn, task_id)}
 
 
 def list_readings(conn: Connection, task_id: str) -> tuple[ReadingRow, ...]:
@@ -229,11 +216,7 @@ class AnswerBiasRow(Struct, frozen=True, kw_only=True):
 
 
 ANSWER_BIASES = Table("answer_biases", AnswerBiasRow)
-
-
-def append_bias(conn: Connection, row: AnswerBiasRow) -> int:
-    """Insert the measurement and return its id."""
-    return ANSWER_BIASES.insert(conn, row)
+append_bias = ANSWER_BIASES.insert
 
 
 def newest_bias(conn: Connection, key: BiasKey) -> AnswerBiasRow | None:
@@ -251,11 +234,7 @@ class WindowProofRow(Struct, frozen=True, kw_only=True):
 
 
 WINDOW_PROOFS = Table("window_proofs", WindowProofRow)
-
-
-def append_proof(conn: Connection, row: WindowProofRow) -> int:
-    """Insert the proof and return its id."""
-    return WINDOW_PROOFS.insert(conn, row)
+append_proof = WINDOW_PROOFS.insert
 
 
 def newest_proof(conn: Connection, server: ProbedServer) -> WindowProofRow | None:

@@ -87,12 +87,8 @@ class DescriptionRow(Struct, frozen=True, kw_only=True):
 
 
 ENRICHMENT_OUTPUTS = Table("enrichment_outputs", EnrichmentRow)
+append_enrichment = ENRICHMENT_OUTPUTS.insert
 DESCRIPTIONS = Table("enrichment_outputs", DescriptionRow)
-
-
-def append_enrichment(conn: Connection, row: EnrichmentRow) -> int:
-    """Insert the description and return its id."""
-    return ENRICHMENT_OUTPUTS.insert(conn, row)
 
 
 def mark_promoted(conn: Connection, enrichment_ids: Iterable[int]) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clean_room_agent.db.integrity import described, is_json
 from clean_room_agent.db.raw import calls, indexing, passes, runs, training
-from clean_room_agent.db.rows import Connection, Table
+from clean_room_agent.db.rows import Connection, Table, select_as
 from clean_room_agent.workspace import TASK_ID
 
 TABLES: tuple[Table[Any], ...] = (
@@ -126,7 +126,7 @@ FROM orchestrator_runs AS r ORDER BY r.id
 PROMPTS = "SELECT id, system_prompt, prompt, prompt_hash FROM retrieval_llm_calls ORDER BY id"
 
 
-class Ending(Struct, frozen=True, kw_only=True):
+class RunEnding(Struct, frozen=True, kw_only=True):
     """How a run ended, if it did."""
 
     task_id: str
@@ -175,20 +175,9 @@ def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple
     )
 
 
-def list_endings(conn: Connection) -> tuple[Ending, ...]:
+def list_endings(conn: Connection) -> tuple[RunEnding, ...]:
     """How every run ended, oldest first."""
-    return tuple(
-        Ending(
-            task_id=row[0],
-            command=row[1],
-            status=row[2],
-            branch=row[3],
-            result_commit=row[4],
-            discarded=bool(row[5]),
-            archived=bool(row[6]),
-        )
-        for row in conn.execute(ENDINGS)
-    )
+    return select_as(conn, RunEnding, ENDINGS)
 
 
 @described

@@ -1,4 +1,8 @@
-"""The passes of a task: how each ended, what it decided, what it tried, and what the tests reported."""
+"""The passes of a task: how each ended, what it decided, what it tried, and what the tests reported.
+
+A resumed run reads its finished passes again and records what it finds there; `append_…` then finds the row by the columns
+named in its table's `same`, and changes nothing.
+"""
 
 from typing import Annotated, Literal
 
@@ -27,14 +31,8 @@ class PassRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
-PASSES = Table("orchestrator_passes", PassRow)
-
-
-def append_pass(conn: Connection, row: PassRow) -> int:
-    """Insert the pass and return its id; a resumed run may insert it again, which changes nothing."""
-    tail = "WHERE orchestrator_run_id = ? AND task_run_id = ?"
-    known = PASSES.first(conn, tail, (row.orchestrator_run_id, row.task_run_id))
-    return PASSES.insert(conn, row) if known is None else known.id
+PASSES = Table("orchestrator_passes", PassRow, same=("orchestrator_run_id", "task_run_id"))
+append_pass = PASSES.insert_once
 
 
 def list_passes(conn: Connection, run_id: int) -> tuple[PassRow, ...]:
@@ -76,13 +74,8 @@ class TaskRunOutcome(Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-TASK_RUNS = Table("task_runs", TaskRunRow)
-
-
-def append_task_run(conn: Connection, row: TaskRunRow) -> int:
-    """Insert the pass and return its id; a resumed run may insert it again, which changes nothing."""
-    known = get_task_run(conn, row.task_id)
-    return TASK_RUNS.insert(conn, row) if known is None else known.id
+TASK_RUNS = Table("task_runs", TaskRunRow, same=("task_id",))
+append_task_run, list_task_runs = TASK_RUNS.insert_once, TASK_RUNS.of_task
 
 
 def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome) -> None:
@@ -93,11 +86,6 @@ def finish_task_run(conn: Connection, task_run_id: int, outcome: TaskRunOutcome)
 def get_task_run(conn: Connection, pass_id: str) -> TaskRunRow | None:
     """The pass with exactly this id."""
     return TASK_RUNS.first(conn, "WHERE task_id = ?", (pass_id,))
-
-
-def list_task_runs(conn: Connection, task_id: str) -> tuple[TaskRunRow, ...]:
-    """A task's own row and those of its passes, by id, which is the order they began in."""
-    return TASK_RUNS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 class AttemptRow(Struct, frozen=True, kw_only=True):
@@ -142,13 +130,14 @@ class ValidationRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
-ATTEMPTS = Table("run_attempts", AttemptRow)
-VALIDATIONS = Table("validation_results", ValidationRow)
-
-
-def append_attempt(conn: Connection, row: AttemptRow) -> int:
-    """Insert the attempt and return its id; a resumed run may insert it again, which changes nothing."""
-    return ATTEMPTS.insert_once(conn, row, "task_run_id", "attempt", "call_id", "commit_hash")
+ATTEMPTS = Table("run_attempts", AttemptRow, same=("task_run_id", "attempt", "call_id", "commit_hash"))
+VALIDATIONS = Table(
+    "validation_results",
+    ValidationRow,
+    same=("task_id", "kind", "attempt_id", "command", "duration_ms", "exit_code", "test_output"),
+)
+append_attempt = ATTEMPTS.insert_once
+append_validation, list_validations = VALIDATIONS.insert_once, VALIDATIONS.of_task
 
 
 def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | None) -> int:
@@ -159,21 +148,10 @@ def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | Non
     return attempt_id
 
 
-def append_validation(conn: Connection, row: ValidationRow) -> int:
-    """Insert the test run and return its id; a resumed run may insert it again, which changes nothing."""
-    same = ("task_id", "kind", "attempt_id", "command", "duration_ms", "exit_code", "test_output")
-    return VALIDATIONS.insert_once(conn, row, *same)
-
-
 def list_attempts(conn: Connection, task_id: str) -> tuple[AttemptRow, ...]:
     """All attempts of a task's passes (or of one pass), by id."""
     tail = f"WHERE task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK}) ORDER BY id"  # noqa: S608 - a constant condition
     return ATTEMPTS.select(conn, tail, task_range(task_id))
-
-
-def list_validations(conn: Connection, task_id: str) -> tuple[ValidationRow, ...]:
-    """All test runs of a task and its passes (or of one pass), by id."""
-    return VALIDATIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 class DecisionRow(Struct, frozen=True, kw_only=True):
@@ -191,16 +169,12 @@ class DecisionRow(Struct, frozen=True, kw_only=True):
 
 
 DECISIONS = Table("retrieval_decisions", DecisionRow)
+list_decisions = DECISIONS.of_task
 
 
 def append_decisions(conn: Connection, rows: tuple[DecisionRow, ...]) -> tuple[int, ...]:
     """Insert the decisions in order and return their ids."""
     return tuple(DECISIONS.insert(conn, row) for row in rows)
-
-
-def list_decisions(conn: Connection, task_id: str) -> tuple[DecisionRow, ...]:
-    """All decisions of a task and its passes (or of one pass), by id."""
-    return DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 def list_decisions_of_pass(conn: Connection, pass_id: str) -> tuple[DecisionRow, ...]:
@@ -221,20 +195,15 @@ class PlanDecisionRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
-PLAN_DECISIONS = Table("plan_decisions", PlanDecisionRow)
+PLAN_DECISIONS = Table(
+    "plan_decisions", PlanDecisionRow, same=("task_id", "question", "item", "reason", "call_id")
+)
+list_plan_decisions = PLAN_DECISIONS.of_task
 
 
 def append_plan_decisions(conn: Connection, rows: tuple[PlanDecisionRow, ...]) -> tuple[int, ...]:
     """Insert the decisions in order and return their ids; one that a resumed run repeats is not changed."""
-    return tuple(
-        PLAN_DECISIONS.insert_once(conn, row, "task_id", "question", "item", "reason", "call_id")
-        for row in rows
-    )
-
-
-def list_plan_decisions(conn: Connection, task_id: str) -> tuple[PlanDecisionRow, ...]:
-    """All yes/no decisions about plans of a task and its passes (or of one pass), by id."""
-    return PLAN_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+    return tuple(PLAN_DECISIONS.insert_once(conn, row) for row in rows)
 
 
 class RefinementRow(Struct, frozen=True, kw_only=True):
@@ -260,25 +229,10 @@ class RecoveryRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
-REFINEMENTS = Table("refinements", RefinementRow)
-RECOVERY_DECISIONS = Table("recovery_decisions", RecoveryRow)
-
-
-def append_refinement(conn: Connection, row: RefinementRow) -> int:
-    """Insert the refinement and return its id; a resumed run may insert it again, which changes nothing."""
-    return REFINEMENTS.insert_once(conn, row, "task_id", "request")
-
-
-def append_recovery_decision(conn: Connection, row: RecoveryRow) -> int:
-    """Insert the decision and return its id; a resumed run may insert it again, which changes nothing."""
-    return RECOVERY_DECISIONS.insert_once(conn, row, "task_id", "rule", "action")
-
-
-def list_refinements(conn: Connection, task_id: str) -> tuple[RefinementRow, ...]:
-    """All refinements of a task's passes, by id."""
-    return REFINEMENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
-
-
-def list_recovery_decisions(conn: Connection, task_id: str) -> tuple[RecoveryRow, ...]:
-    """All recovery decisions of a task's passes, by id."""
-    return RECOVERY_DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+REFINEMENTS = Table("refinements", RefinementRow, same=("task_id", "request"))
+RECOVERY_DECISIONS = Table("recovery_decisions", RecoveryRow, same=("task_id", "rule", "action"))
+append_refinement, list_refinements = REFINEMENTS.insert_once, REFINEMENTS.of_task
+append_recovery_decision, list_recovery_decisions = (
+    RECOVERY_DECISIONS.insert_once,
+    RECOVERY_DECISIONS.of_task,
+)

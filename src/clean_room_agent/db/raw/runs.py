@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import counted, parse_run
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus, TimeKind
-from clean_room_agent.db.rows import OF_TASK, Connection, Table, strange_value, task_range
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, select_as, strange_value, task_range
 from clean_room_agent.errors import UsageError
 from clean_room_agent.json_values import from_json
 
@@ -67,15 +67,6 @@ class OrchestratorRunRow(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class RunProgress(Struct, frozen=True, kw_only=True):
-    """How far a run has come, each field in the column of its name."""
-
-    total_parts: int
-    total_steps: int
-    parts_completed: int
-    steps_completed: int
-
-
 class RunOutcome(Struct, frozen=True, kw_only=True):
     """How a run ended, or what it waits for (`completed_at` is None if it can be resumed), each field in the column of its name."""
 
@@ -106,9 +97,24 @@ def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -
     ORCHESTRATOR_RUNS.update(conn, run_id, snapshot_commit=commit, snapshot=snapshot)
 
 
-def set_progress(conn: Connection, run_id: int, progress: RunProgress) -> None:
+def set_progress(
+    conn: Connection,
+    run_id: int,
+    *,
+    total_parts: int,
+    total_steps: int,
+    parts_completed: int,
+    steps_completed: int,
+) -> None:
     """Store how far the run has come."""
-    ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(progress))
+    ORCHESTRATOR_RUNS.update(
+        conn,
+        run_id,
+        total_parts=total_parts,
+        total_steps=total_steps,
+        parts_completed=parts_completed,
+        steps_completed=steps_completed,
+    )
 
 
 def set_outcome(
@@ -146,7 +152,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
     timestamp: str
 
 
-EVENTS = Table("events", EventRow)
+EVENTS = Table("events", EventRow, same=("task_id", "kind", "detail"))
+append_event, append_event_once, list_events = EVENTS.insert, EVENTS.insert_once, EVENTS.of_task
 
 
 def recorded_evidence(events: Iterable[EventRow]) -> tuple[GoalOutcome, ...] | None:
@@ -162,25 +169,10 @@ def recorded_evidence(events: Iterable[EventRow]) -> tuple[GoalOutcome, ...] | N
         raise strange_value("events.detail", found[-1]) from exc
 
 
-def append_event(conn: Connection, row: EventRow) -> int:
-    """Insert the event and return its id."""
-    return EVENTS.insert(conn, row)
-
-
 def append_events(conn: Connection, rows: Iterable[EventRow]) -> None:
     """Insert the events, all or none."""
     for row in rows:
         EVENTS.insert(conn, row)
-
-
-def append_event_once(conn: Connection, row: EventRow) -> int:
-    """Insert the event unless the task or pass already has the same one; return its id."""
-    return EVENTS.insert_once(conn, row, "task_id", "kind", "detail")
-
-
-def list_events(conn: Connection, task_id: str) -> tuple[EventRow, ...]:
-    """All events of a task and its passes, by id."""
-    return EVENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
 class ArchiveRow(Struct, frozen=True, kw_only=True):
@@ -193,11 +185,7 @@ class ArchiveRow(Struct, frozen=True, kw_only=True):
 
 
 ARCHIVES = Table("session_archives", ArchiveRow)
-
-
-def append_archive(conn: Connection, row: ArchiveRow) -> int:
-    """Insert the session and return its id."""
-    return ARCHIVES.insert(conn, row)
+append_archive = ARCHIVES.insert
 
 
 def get_archive(conn: Connection, task_id: str) -> ArchiveRow | None:
@@ -217,11 +205,7 @@ class TimeSpanRow(Struct, frozen=True, kw_only=True):
 
 
 TIME_SPANS = Table("time_spans", TimeSpanRow)
-
-
-def append_time_span(conn: Connection, row: TimeSpanRow) -> int:
-    """Insert the span and return its id."""
-    return TIME_SPANS.insert(conn, row)
+append_time_span = TIME_SPANS.insert
 
 
 def list_time_spans(conn: Connection, task_id: str) -> tuple[TimeSpanRow, ...]:
@@ -344,9 +328,4 @@ def _is_discarded(conn: Connection, task_id: str) -> bool:
 
 
 def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
-    row = conn.execute(FINAL_TESTS, (task_id,)).fetchone()
-    if row is None:
-        return None
-    return FinalTests(
-        success=bool(row[0]), tests_run=row[1], tests_passed=row[2], tests_failed=row[3], exit_code=row[4]
-    )
+    return next(iter(select_as(conn, FinalTests, FINAL_TESTS, (task_id,))), None)

@@ -93,9 +93,9 @@ ADAPTER_EVALUATIONS = Table("adapter_evaluations", EvaluationRow)
 ADAPTER_DEPLOYMENTS = Table("adapter_deployments", DeploymentRow)
 
 
-def get_training_plan(conn: Connection, plan_id: int) -> TrainingPlanRow | None:
-    """The plan with this id."""
-    return TRAINING_PLANS.first(conn, "WHERE id = ?", (plan_id,))
+get_training_plan = TRAINING_PLANS.get
+get_adapter = ADAPTER_REGISTRY.get
+get_dataset = TRAINING_DATASETS.get
 
 
 def list_datasets_of_stage(conn: Connection, stage: str, source: Source) -> tuple[DatasetRow, ...]:
@@ -112,16 +112,6 @@ def list_adapters(conn: Connection) -> tuple[AdapterRow, ...]:
 def list_evaluations(conn: Connection, adapter_id: int) -> tuple[EvaluationRow, ...]:
     """The evaluations of an adapter, by id."""
     return ADAPTER_EVALUATIONS.select(conn, "WHERE adapter_id = ? ORDER BY id", (adapter_id,))
-
-
-def get_adapter(conn: Connection, adapter_id: int) -> AdapterRow | None:
-    """The adapter with this id."""
-    return ADAPTER_REGISTRY.first(conn, "WHERE id = ?", (adapter_id,))
-
-
-def get_dataset(conn: Connection, dataset_id: int) -> DatasetRow | None:
-    """The dataset with this id."""
-    return TRAINING_DATASETS.first(conn, "WHERE id = ?", (dataset_id,))
 
 
 def list_deployments(conn: Connection, stage: str) -> tuple[DeploymentRow, ...]:

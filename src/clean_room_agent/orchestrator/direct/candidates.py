@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest
 from clean_room_agent.orchestrator.run import Run, Tried
-from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -86,7 +86,7 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     goals: GoalRun | None = None
     broken: str = ""
     """The documented example that it breaks though its goal tests are green; "" for none."""
-    judgment: Judgment | None = None
+    judgment: ChangeJudgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
 
     def is_green(self, goals: int) -> bool:

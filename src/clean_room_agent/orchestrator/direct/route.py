@@ -43,11 +43,11 @@ from clean_room_agent.orchestrator.direct.questions import (
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
-from clean_room_agent.orchestrator.journal import Entry, Pass
+from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.stated_goals import Found, Seen, StatedGoals
-from clean_room_agent.orchestrator.steps.attempt import Judgment
+from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
 from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
 from clean_room_agent.orchestrator.test_runs.results import TestRun
@@ -193,8 +193,7 @@ def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     current = run.journal.open_pass(header, entry)
     known = entry.value
     if known is None:
-        known = _Route(run, direct, pass_id, current).carry_out(rounds)
-        current.keep(known)
+        known = entry.keep(_Route(run, direct, current).carry_out(rounds))
     with run.journal.interrupts.shield():
         current.close(PassEnd(success=known.tests is not None, detail=known.detail, diff=known.diff or None))
         if known.tests is None:
@@ -240,11 +239,11 @@ def _accept(run: Run, ended: Ended) -> None:
 class _Route:
     """One direct route under way."""
 
-    def __init__(self, run: Run, direct: Direct, pass_id: str, current: Pass[Ended]) -> None:
+    def __init__(self, run: Run, direct: Direct, current: Pass) -> None:
         self._run = run
         self._direct = direct
-        self._pass_id = pass_id
-        self._current = current
+        self._pass_id = current.header.pass_id
+        self._row_id = current.row_id
         self._candidates: list[TriedAnswer] = []
 
     def carry_out(self, rounds: Rounds) -> Ended:
@@ -271,7 +270,7 @@ class _Route:
         was resumed.
         """
         inputs = (self._run.commits.head, *(one.item for one in questions))
-        entry: Entry[list[TriedAnswer]] = self._run.journal.entry(
+        entry: JournalEntry[list[TriedAnswer]] = self._run.journal.entry(
             self._pass_id, f"{ROUND} {number}", list[TriedAnswer], inputs
         )
         made = entry.value
@@ -380,7 +379,7 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-        return replace(one, commit=commit, judgment=Judgment(tests=tests, verdict=verdict))
+        return replace(one, commit=commit, judgment=ChangeJudgment(tests=tests, verdict=verdict))
 
     def _record(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run
@@ -389,7 +388,7 @@ class _Route:
             error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
         row = AttemptRow(
-            task_run_id=self._current.opened.row_id,
+            task_run_id=self._row_id,
             attempt=one.number,
             prompt_tokens=one.answer.prompt_tokens,
             completion_tokens=one.answer.completion_tokens,

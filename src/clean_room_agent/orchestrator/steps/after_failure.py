@@ -30,7 +30,7 @@ from clean_room_agent.orchestrator.recovery import (
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
-from clean_room_agent.orchestrator.steps.rounds import History
+from clean_room_agent.orchestrator.steps.rounds import StepHistory
 from clean_room_agent.orchestrator.test_runs.results import evidence_of
 
 ACTION, DIAGNOSIS = "action", "diagnosis"
@@ -38,7 +38,7 @@ ACTION, DIAGNOSIS = "action", "diagnosis"
 NOT_RUN = "the test passed before, and does not run now"
 
 
-def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Action:
+def decide_next(run: Run, job: StepJob, history: StepHistory, pass_id: str) -> Action:
     """Decide what happens after the newest round, the best of which is `pass_id`. An earlier decision is kept, unless
     it ended the step or the run. The doctor's advice is added to that of the step and of the run.
     """
@@ -61,7 +61,7 @@ def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Actio
     return action
 
 
-def _situation(run: Run, job: StepJob, history: History) -> Situation:
+def _situation(run: Run, job: StepJob, history: StepHistory) -> Situation:
     stronger = run.models.stronger("reasoning")
     following = implement_pass(run.task.task_id, job.part.id, job.step.id, len(history.attempts) + 1)
     replans_left, hints = _replans_left(run, job, history.seen), run.task.hints.by(following)
@@ -87,7 +87,7 @@ def _situation(run: Run, job: StepJob, history: History) -> Situation:
     )
 
 
-def _shown_in_part(run: Run, job: StepJob, history: History) -> RefinementRequest | None:
+def _shown_in_part(run: Run, job: StepJob, history: StepHistory) -> RefinementRequest | None:
     """The step's files that may still be shown whole."""
     package = history.package
     if package is None:

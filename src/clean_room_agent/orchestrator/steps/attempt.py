@@ -71,7 +71,7 @@ class AttemptChange(Struct, frozen=True, kw_only=True):
     """
 
 
-class Judgment(Struct, frozen=True, kw_only=True):
+class ChangeJudgment(Struct, frozen=True, kw_only=True):
     """The tests' judgment of a change."""
 
     tests: TestRun
@@ -87,7 +87,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     detail: str
     answer: Implemented
     change: AttemptChange = field(default_factory=AttemptChange)
-    judgment: Judgment | None = None
+    judgment: ChangeJudgment | None = None
     """None if it was not tested."""
     missing: RefinementRequest | None = None
     """What its failure shows its context to lack."""

@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.full_tests import settle_names, unstable_test
 from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.steps.attempt import Attempt, Judgment, StepJob, evidence_space
+from clean_room_agent.orchestrator.steps.attempt import Attempt, ChangeJudgment, StepJob, evidence_space
 from clean_room_agent.orchestrator.steps.missing_context import missing_after_tests
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.command_runner import says_nothing
@@ -54,13 +54,13 @@ class CheckedAttempt(Struct, frozen=True, kw_only=True):
     types: str | None = None
 
 
-def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
+def record_attempt(run: Run, current: Pass, checked: CheckedAttempt, number: int) -> None:
     """Record the attempt and its test run, then close the pass."""
-    attempt, pass_id = checked.attempt, current.opened.header.pass_id
+    attempt, pass_id = checked.attempt, current.header.pass_id
     answer, change = attempt.answer, attempt.change
     run.recorder.attempt(
         AttemptRow(
-            task_run_id=current.opened.row_id,
+            task_run_id=current.row_id,
             attempt=number,
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
@@ -139,7 +139,7 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
         attempt,
         outcome=AttemptOutcome.INFRASTRUCTURE if dead else _outcome(tests, verdict, missing, broken),
         detail=f"{broken or verdict.reason}{remark}{left}",
-        judgment=Judgment(tests=tests, verdict=verdict, unfinished=unfinished),
+        judgment=ChangeJudgment(tests=tests, verdict=verdict, unfinished=unfinished),
         missing=missing,
         feedback=""
         if verdict.passed and not unfinished

@@ -23,7 +23,7 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
-from clean_room_agent.orchestrator.journal import Entry, Pass
+from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import (
@@ -134,7 +134,7 @@ class Round(Struct, frozen=True, kw_only=True):
     """Whether all its attempts were made before the run was resumed."""
 
 
-class History(Struct, kw_only=True):
+class StepHistory(Struct, kw_only=True):
     """The attempts at a step so far."""
 
     package: ContextPackage | None = None
@@ -160,7 +160,7 @@ def has_attempt(run: Run, job: StepJob) -> bool:
     return run.journal.has(_pass_id(run, job, 1), ATTEMPT)
 
 
-def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Round:
+def draw_round(run: Run, job: StepJob, history: StepHistory, action: Action) -> Round:
     """Make `[solve] samples` more attempts, and add them to the history and the record; fewer if only one can be asked
     for, if another sample cannot help, or if a budget of the run is spent.
 
@@ -200,14 +200,15 @@ def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Roun
 
 
 def _make(
-    run: Run, job: StepJob, history: History, action: Action, first: int, numbers: Sequence[int]
+    run: Run, job: StepJob, history: StepHistory, action: Action, first: int, numbers: Sequence[int]
 ) -> list[Attempt]:
     """Add the attempts with these numbers to the history and the record: made now, concurrently, or the one that is
     known from before. The round began with `first`.
     """
-    passes = [_open(run, job, history, action, number) for number in numbers]
+    entries = [_entry(run, job, history, number) for number in numbers]
+    passes = [_open(run, job, action, number, entry) for number, entry in zip(numbers, entries, strict=True)]
     ids = [_pass_id(run, job, number) for number in numbers]
-    known = passes[0].value
+    known = entries[0].value
     failed = () if action.unchanged else tuple(history.failed)
     draws = [
         Draw(action=action, shown=failed, again=action.unchanged or number > first) for number in numbers
@@ -264,7 +265,7 @@ def scaffold_is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
     return run.limits.solve.scaffold == "always"
 
 
-def _open(run: Run, job: StepJob, history: History, action: Action, number: int) -> Pass[CheckedAttempt]:
+def _open(run: Run, job: StepJob, action: Action, number: int, entry: JournalEntry[CheckedAttempt]) -> Pass:
     """Open the pass of the attempt."""
     plan = run.progress.plan
     count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
@@ -277,13 +278,13 @@ def _open(run: Run, job: StepJob, history: History, action: Action, number: int)
         step_id=job.step.id,
         model=action.model,
     )
-    return run.journal.open_pass(header, _entry(run, job, history, number))
+    return run.journal.open_pass(header, entry)
 
 
 def _place(
     run: Run,
     job: StepJob,
-    history: History,
+    history: StepHistory,
     package: ContextPackage,
     draws: Sequence[Draw],
     ids: Sequence[str],
@@ -309,7 +310,7 @@ def _place(
 
 
 def _tests_of(
-    run: Run, history: History, placed: Sequence[Attempt], draws: Sequence[Draw]
+    run: Run, history: StepHistory, placed: Sequence[Attempt], draws: Sequence[Draw]
 ) -> dict[str, TestRun]:
     """The test runs of the attempts that need one, by diff; one with the same tree as an earlier candidate is not
     tested.
@@ -325,7 +326,7 @@ def _tests_of(
 def _checked(
     run: Run,
     job: StepJob,
-    history: History,
+    history: StepHistory,
     package: ContextPackage,
     draw: Draw,
     placed: Attempt,
@@ -342,7 +343,7 @@ def _checked(
     return CheckedAttempt(attempt=attempt, lint=lint, types=types)
 
 
-def _same_tree(history: History, draw: Draw, placed: Attempt) -> Attempt | None:
+def _same_tree(history: StepHistory, draw: Draw, placed: Attempt) -> Attempt | None:
     """The earlier candidate whose tests also count for `placed`; None if it has to be tested itself."""
     if not (draw.again and placed.awaits_tests):
         return None
@@ -352,7 +353,7 @@ def _same_tree(history: History, draw: Draw, placed: Attempt) -> Attempt | None:
     return next((one for one in judged if one.change.diff == placed.change.diff), None)
 
 
-def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[CheckedAttempt]:
+def _entry(run: Run, job: StepJob, history: StepHistory, number: int) -> JournalEntry[CheckedAttempt]:
     """The journal's entry for the attempt, with the value from before the run was resumed; without it if git lost its
     commit in a power cut, or no test could be run, which may be fixed now.
     """
@@ -378,7 +379,7 @@ def _pass_id(run: Run, job: StepJob, number: int) -> str:
     return implement_pass(run.task.task_id, job.part.id, job.step.id, number)
 
 
-def _inputs(run: Run, job: StepJob, history: History) -> tuple[str, ...]:
+def _inputs(run: Run, job: StepJob, history: StepHistory) -> tuple[str, ...]:
     """What the next attempt is made from."""
     earlier = (attempt.change.commit for attempt in history.attempts)
     return (run.commits.head, job.step.model_dump_json(), *earlier)

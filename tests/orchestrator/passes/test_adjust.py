@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.llm.transport import ChatRequest
-from clean_room_agent.orchestrator.adjustment import adjust_part
+from clean_room_agent.orchestrator.passes.adjust import adjust_part
 
 PART = part("p1", "a.py", "b.py")
 DONE = StepOutcome(step=step("s1", "a.py"), succeeded=True, detail="", failures=())

@@ -10,7 +10,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import adjust
 from clean_room_agent.execute.plan_drafts import AdjustmentAsked, StepOutcome
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.planning import LOOKING, how_made, note_planned, plan_limits
+from clean_room_agent.orchestrator.passes.planning import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.task_evidence import task_evidence
@@ -36,12 +36,11 @@ def adjust_part(
         step_id=newest.step.id,
     )
     inputs = (run.commits.head, newest.detail, *(step.model_dump_json() for step in left))
-    with run.journal.pass_(header, inputs) as current:
-        if current.value is None:
-            current.keep(_adjusted(run, part, (*earlier, newest), left, pass_id))
-    if current.end.plan is None:
+    outcomes = (*earlier, newest)
+    end = run.journal.carry_out(header, inputs, lambda: _adjusted(run, part, outcomes, left, pass_id))
+    if end.plan is None:
         return left
-    return PlanAdjustment.model_validate_json(current.end.plan).revised_steps
+    return PlanAdjustment.model_validate_json(end.plan).revised_steps
 
 
 def _adjusted(

@@ -7,7 +7,7 @@ from testing.runs.memory_run import TASK, MemoryProject, memory_project
 
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.llm.transport import ChatRequest
-from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.orchestrator.solve import make_plan
 from clean_room_agent.orchestrator.task import PlanGiven
 
 
