@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -17,7 +18,6 @@ from testing.runs.solving import Project, Script, text_of
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
@@ -286,12 +286,30 @@ def test_nor_one_that_no_longer_listens_nor_the_server(till: Project, ending: st
     assert status(till) is RunStatus.INTERRUPTED
 
 
-def test_what_a_client_wrote_is_never_taken_for_a_flag(till: Project) -> None:
-    command = SolveArguments(task="--apply", hint="--exact", resume="--json").command(till.top)
+def test_what_a_client_wrote_is_never_taken_for_a_flag() -> None:
+    from clean_room_agent.cli.mcp_server import PlanTool, SolveTool, WhyTool  # noqa: PLC0415
+
+    command = SolveTool(task="--apply", hint="--exact", resume="--json").command(Path("/r"))
     assert command[-2:] == ("--", "--apply")
     assert {"--hint=--exact", "--resume=--json"} <= set(command)
-    command = WhyArguments(path="--exact", run="--help").command(till.top)
+    command = WhyTool(path="--exact", run="--help").command(Path("/r"))
     assert command[-3:] == ("--why=--exact", "--", "--help")
+    judged = {"checks": ["assert a == 1", "--apply"], "tests": ["t.py::a"], "files": ["a.py"]}
+    for tool in (SolveTool, PlanTool):
+        command = tool.model_validate({"task": "x", **judged}).command(Path("/r"))
+        expected = ("--check=assert a == 1", "--check=--apply", "--test=t.py::a", "--file=a.py", "--", "x")
+        assert command[-6:] == expected
+
+
+def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
+    from clean_room_agent.cli.mcp_server import result_of  # noqa: PLC0415
+
+    assert not result_of('{"status": "failed"}', 1, "").is_error
+    refused = result_of('{"error": "no", "hint": "do", "exit_code": 2}', 2, "")
+    assert (refused.is_error, words(refused)) == (True, "no\n-> do")
+    assert words(result_of("", 3, "x\nerror: gone\n  -> start it\n")) == "error: gone\n  -> start it"
+    assert words(result_of("", -9, "")) == "it ended with exit code -9"
+    assert words(result_of("caf\udce9 é \U0001f600 \ud83d", 0, "")) == "caf? é \U0001f600 ?"
 
 
 def test_without_the_extra_one_message_says_what_to_install(
