@@ -22,7 +22,7 @@ OWN_NAMES = {
     "app/tests_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
     "app/adapters.py": "opens worktrees, no file",
-    "cli/plan_editing.py": "the text that it gave the editor",
+    "cli/plan.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
     "file_contents.py": "what its caller names: own files, and what the user named",

@@ -16,8 +16,7 @@ from testing.runs.solving import TASK, Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
-from clean_room_agent.app.batch import JobOutcome
-from clean_room_agent.app.batch_tasks import BatchJob
+from clean_room_agent.app.batch import BatchJob, JobOutcome
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli.batch import as_object, exit_code, line, summary, verdict
 from clean_room_agent.execute.implement import IMPLEMENT

@@ -1,16 +1,29 @@
-"""Which line of a recorded prompt comes from where, by the spans that were recorded with it."""
-
+import io
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
+from rich.console import Console
 from testing.packages import shown_symbol
 from testing.prompt_inputs import INPUTS
 from testing.runs.model_calls import model_call
+from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.context import section_texts
-from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, plain_text
+from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.report.prompt_lines import PromptLine, framed, prompt_lines
+from clean_room_agent.report.prompt_lines import (
+    BEFORE_SPANS,
+    WORDS,
+    PromptLine,
+    framed,
+    lines_of_call,
+    prompt_lines,
+    prompt_why,
+    render_line_why,
+    render_prompt_why,
+)
 
 CODE = "import x\n\n\ndef low(x):\n    return x\n\n\ndef go(x):\n    return low(x)\n"
 TESTS = "\n\ndef test_low():\n    assert low(1)\n"
@@ -76,3 +89,31 @@ def test_each_piece_in_a_frame_is_an_item() -> None:
 
 def test_a_call_of_an_old_record_has_no_lines() -> None:
     assert prompt_lines(model_call(prompt="## Code\nx")) is None
+
+
+def test_a_prompt_is_the_ranges_of_its_lines_and_each_line_has_its_place(solved: Solved) -> None:
+    call_id = solved.call_id("implement")
+    found = prompt_why(solved.conn, solved.trace, call_id)
+    assert [part.first for part in found.ranges[1:]] == [part.last + 1 for part in found.ranges[:-1]]
+    code = next(part for part in found.ranges if part.kind is PromptSource.FILE)
+    line = prompt_why(solved.conn, solved.trace, call_id, code.first)
+    assert (line.ranges[0].kind, line.ranges[0].file_first) == (PromptSource.FILE, code.file_first)
+    assert line.decisions
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render_prompt_why(found), render_line_why(line))
+    assert isinstance(console.file, io.StringIO)
+    assert f", as of commit {line.commit[:10]}" in console.file.getvalue()
+
+
+def test_a_line_that_is_not_there_is_an_error(solved: Solved) -> None:
+    with pytest.raises(UsageError, match="and no line 99999"):
+        prompt_why(solved.conn, solved.trace, solved.call_id("implement"), 99999)
+
+
+def test_of_a_call_of_an_old_record_nothing_is_guessed() -> None:
+    with pytest.raises(UsageError, match=BEFORE_SPANS):
+        lines_of_call(model_call(7, prompt="## Task\nx"))
+
+
+def test_every_source_has_its_words() -> None:
+    assert WORDS.keys() == set(PromptSource)

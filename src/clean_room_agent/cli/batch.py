@@ -8,8 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.app.batch import INTERRUPTED, JobOutcome, run_jobs
-from clean_room_agent.app.batch_tasks import BatchJob, read_jobs
+from clean_room_agent.app.batch import INTERRUPTED, BatchJob, JobOutcome, read_jobs, run_jobs
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import counted, first_line, short_id

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app import discovery, wiring
-from clean_room_agent.app.config_file import render_whole_config, write_config
-from clean_room_agent.app.repository_tests import find_test_commands
+from clean_room_agent.app.config_values import render_whole_config, write_config
+from clean_room_agent.app.discovery import find_test_commands
 from clean_room_agent.app.self_check import sandbox_line
 from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.cli import options, output

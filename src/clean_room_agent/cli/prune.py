@@ -39,8 +39,7 @@ from clean_room_agent.git.branches import branch_tip, branch_use, delete_branch
 from clean_room_agent.git.refs import bytes_kept_by, delete_ref, is_merged, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.byte_sizes import size_text
-from clean_room_agent.report.runs import COLOURS, age
+from clean_room_agent.report.runs import COLOURS, age, size_text
 from clean_room_agent.workspace import Workspace, is_held
 
 KINDS = {

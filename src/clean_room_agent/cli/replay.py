@@ -11,13 +11,15 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.replay import (
     Recording,
+    Side,
+    WhatIf,
+    ask_other,
     export_calls,
     read_recording,
     replay_from,
     replay_same,
 )
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.what_if import Side, WhatIf, ask_other
 from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.output import current_display

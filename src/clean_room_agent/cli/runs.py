@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.listed_runs import as_it_stands, as_object, run_bytes
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.paging import paged
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.git.repository import find_top

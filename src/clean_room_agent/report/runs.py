@@ -10,7 +10,6 @@ from rich.text import Text
 from clean_room_agent.artifacts.names import first_line, short_id
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
-from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.trace import lone_command
 
 COLOURS = {"complete": "green", "unproven": "yellow", "partial": "yellow", "failed": "red"}
@@ -84,3 +83,13 @@ def age(timestamp: str, now: str) -> str:
             return f"{left} {unit}"
         left //= size
     return f"{left} y"
+
+
+def size_text(size: int) -> str:
+    """`size` bytes in the largest unit of which there is one: `0 B`, `1.2 MB`."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if round(value, 1) < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"
