@@ -55,6 +55,10 @@ COMMANDS: dict[str, str] = {
     "completion": "Print or install the shell's completion script.",
 }
 """The line that `cra --help` shows for each command; its module has the same name."""
+NO_REPO = frozenset({"demo", "completion"})
+"""Commands without the option `--repo`."""
+SUBCOMMANDS = ("get", "set", "unset", "list", "evaluate", "deploy", "retire")
+"""Of `cra config` and `cra adapters`; each takes `--repo` itself."""
 
 
 class LazyGroup(click.Group):
@@ -244,11 +248,23 @@ def _where_to_read(error: click.ClickException) -> str:
     return f"{context.command_path} --help" if context else ""
 
 
+def with_repo(hint: str, repo: Path | None) -> str:
+    """The hint, with the `--repo` that the user gave in each command that it names; None, or the current folder: unchanged."""
+    if repo is None or repo == Path():
+        return hint
+    import re
+    import shlex
+
+    words = "|".join(sorted(COMMANDS.keys() - NO_REPO, key=len, reverse=True))
+    named = re.compile(rf"\bcra (?:{words})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?![\w-])(?! --help)")
+    return named.sub(lambda match: f"{match[0]} --repo {shlex.quote(str(repo))}", hint)
+
+
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
     from clean_room_agent.cli.streams import failure_of
 
     try:
-        message, hint = display.safe(told.message), display.safe(told.hint)
+        message, hint = display.safe(told.message), display.safe(with_repo(told.hint, display.repo))
     except OSError as exc:  # what takes secrets out cannot be loaded: then only the reason for that is told
         message, hint = visible(f"{exc.strerror}: {exc.filename}"), remedy_for(exc)
     click.echo(fitted(click.style("error: ", fg="red", bold=True) + message, sys.stderr), err=True)

@@ -21,8 +21,7 @@ from rich.text import Text
 from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.leftovers import reap, task_lock
-from clean_room_agent.app.listed_runs import as_it_stands
+from clean_room_agent.app.leftovers import as_it_stands, reap, task_lock
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import counted, first_line, short_id
 from clean_room_agent.artifacts.outcomes import EventKind

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.listed_runs import status_now
+from clean_room_agent.app.leftovers import status_now
 from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.child_processes import absolute_entries
 from clean_room_agent.cli import options, output

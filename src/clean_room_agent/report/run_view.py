@@ -301,7 +301,7 @@ def _facts(trace: RunTrace) -> list[tuple[str, str]]:
     (parts_done, parts), (steps_done, steps) = view["parts"], view["steps"]
     if parts and trace.command == "plan":
         facts.append(("planned", f"{counted(parts, 'part')}, {counted(steps, 'step')}"))
-    elif parts:
+    elif parts and trace.was_planned:
         done = f"{parts_done} of {counted(parts, 'part')}, {steps_done} of {counted(steps, 'step')}"
         facts.append(("done", done))
     facts += [("goal", line) for line in goal_lines(recorded_evidence(trace.events) or ())]
