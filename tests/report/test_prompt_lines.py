@@ -16,7 +16,7 @@ from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.report.prompt_lines import (
     BEFORE_SPANS,
     WORDS,
-    PromptLine,
+    LineRange,
     framed,
     lines_of_call,
     prompt_lines,
@@ -43,7 +43,7 @@ CONTEXT = section_texts(
 )
 
 
-def lines_of(text: SourcedText) -> tuple[PromptLine, ...]:
+def lines_of(text: SourcedText) -> tuple[LineRange, ...]:
     lines = prompt_lines(model_call(prompt=plain_text(text), spans=text.spans))
     assert lines is not None
     return lines
@@ -53,26 +53,26 @@ def implement(**said: Any) -> SourcedText:
     return IMPLEMENT.render(replace(INPUTS["implement"], context=CONTEXT, **said))
 
 
-def line_of(text: SourcedText, words: str) -> PromptLine:
+def line_of(text: SourcedText, words: str) -> LineRange:
     (found,) = [line for line in lines_of(text) if line.text == words]
     return found
 
 
 def test_a_line_of_code_is_that_line_of_its_file() -> None:
     code = line_of(implement(), "    return low(x)")
-    assert (code.kind, code.section, code.path, code.symbol, code.file_line) == (
+    assert (code.kind, code.section, code.path, code.symbol, code.file_first) == (
         "file", "Code to change", "src/a.py", "go", 9,
     )  # fmt: skip
     test = line_of(implement(), "    assert low(1)")
-    assert (test.kind, test.section, test.path, test.file_line) == ("file", "Tests", "tests/t.py", 4)
+    assert (test.kind, test.section, test.path, test.file_first) == ("file", "Tests", "tests/t.py", 4)
 
 
 def test_what_stands_for_code_is_an_outline() -> None:
     used = line_of(implement(), "class High:")
-    assert (used.kind, used.path, used.symbol, used.file_line) == ("outline", "src/b.py", "High", None)
+    assert (used.kind, used.path, used.symbol, used.file_first) == ("outline", "src/b.py", "High", None)
     assert used.section == "What the code to change uses"
     caller = line_of(implement(), "src/b.py:12: return go(x)")
-    assert (caller.kind, caller.path, caller.file_line) == ("outline", "src/b.py", 12)
+    assert (caller.kind, caller.path, caller.file_first) == ("outline", "src/b.py", 12)
 
 
 def test_each_piece_in_a_frame_is_an_item() -> None:

@@ -132,10 +132,11 @@ def read_jobs(
     names: dict[str, int] = {}
     if overrides.budget_config is not None:  # jobs may run elsewhere
         overrides = replace(overrides, budget_config=overrides.budget_config.absolute())
-    settle = _Settling(path=path, repo=repo, batch=batch, overrides=overrides, retry=retry)
-    for number, line in _lines(text):
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            job = settle.job(number, line)
+            job = _job(line, number, path.absolute().parent, repo, batch, overrides, retry=retry)
             if (first := names.setdefault(job.name, number)) != number:
                 raise UsageError(f"the id {job.name!r} is already used in line {first}")
             jobs.append(job)
@@ -153,52 +154,40 @@ def read_jobs(
     return tuple(jobs)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        if line.strip():
-            yield number, line
+def _job(
+    line: str, number: int, folder: Path, repo: Path, batch: str, overrides: Overrides, *, retry: bool
+) -> BatchJob:
+    """The job of the line; paths in it are relative to `folder`.
 
-
-class _Settling(Struct, frozen=True, kw_only=True):
-    path: Path
-    repo: Path
-    batch: str
-    overrides: Overrides
-    retry: bool
-
-    def job(self, number: int, line: str) -> BatchJob:
-        """The line's job.
-
-        Raises:
-            CraError: the line is invalid.
-        """
-        read = _task_line(line)
-        folder = self.path.absolute().parent
-        top = _ready(folder / read.repo if read.repo is not None else self.repo, self.overrides)
-        workspace = workspace_of(top)
-        plan = folder / read.plan if read.plan else None
-        given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
-        words = read.task if read.issue is None else read_given(folder / read.issue)
-        task = (words if words is not None else planned).strip()
-        if not task:
-            raise UsageError("the task is empty")
-        require_text(task, "the task")
-        name = read.id or str(number)
-        # In this form since before there was evidence: runs of a batch are found again by it.
-        followed = f"PlanGiven(meta_plan={given.meta_plan!r}, single={given.single!r}, hints=())"
-        judged = "" if given.evidence == NOTHING_GIVEN else repr(given.evidence)
-        parts = (self.batch, str(top), name, task, f"{followed if read.plan else ''}{judged}")
-        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
-        return BatchJob(
-            name=name,
-            line=number,
-            repo=top,
-            task_id=str(uuid.UUID(bytes=digest[:16], version=4)),
-            task=task,
-            given=given,
-            overrides=self.overrides,
-            retry=self.retry,
-        )
+    Raises:
+        CraError: the line is invalid.
+    """
+    read = _task_line(line)
+    top = _ready(folder / read.repo if read.repo is not None else repo, overrides)
+    workspace = workspace_of(top)
+    plan = folder / read.plan if read.plan else None
+    given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
+    words = read.task if read.issue is None else read_given(folder / read.issue)
+    task = (words if words is not None else planned).strip()
+    if not task:
+        raise UsageError("the task is empty")
+    require_text(task, "the task")
+    name = read.id or str(number)
+    # In this form since before there was evidence: runs of a batch are found again by it.
+    followed = f"PlanGiven(meta_plan={given.meta_plan!r}, single={given.single!r}, hints=())"
+    judged = "" if given.evidence == NOTHING_GIVEN else repr(given.evidence)
+    parts = (batch, str(top), name, task, f"{followed if read.plan else ''}{judged}")
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return BatchJob(
+        name=name,
+        line=number,
+        repo=top,
+        task_id=str(uuid.UUID(bytes=digest[:16], version=4)),
+        task=task,
+        given=given,
+        overrides=overrides,
+        retry=retry,
+    )
 
 
 def _task_line(line: str) -> TaskLine:
@@ -274,7 +263,7 @@ def solve_job(job: BatchJob, observers: tuple[Observer, ...] = ()) -> JobOutcome
     outcome = JobOutcome(job=job, status="error", exit_code=1, how="new", detail={})
     try:
         workspace = workspace_of(job.repo)
-        row = _known(workspace, job.task_id)
+        row = _recorded_run(workspace, job.task_id)
         if row is not None and (row.status in WHOLE or (row.status in STOPPED and not job.retry)):
             return _as_recorded(workspace, job, row)
         if row is None:
@@ -316,7 +305,7 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _known(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
+def _recorded_run(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
     if not workspace.raw.exists():
         return None
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:

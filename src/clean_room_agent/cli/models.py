@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 from msgspec import Struct
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent.app import wiring
@@ -23,7 +22,7 @@ from clean_room_agent.llm.config import ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
-from clean_room_agent.report.runs import size_text
+from clean_room_agent.report.runs import plain_table, size_text
 
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
@@ -236,15 +235,13 @@ def command(repo: Path, as_json: bool) -> int:
 
 
 def _render(view: ModelsView) -> list[RenderableType]:
-
     where = f"{view.base_url} ({view.provider})" + (f", {view.version}" if view.version else "")
     parts: list[RenderableType] = [Text(where)]
     if view.fault is not None:
         parts += [Text(view.fault.text, style="red"), Text(f"  -> {view.fault.remedy}", style="cyan")]
     parts += [Text(view.shape, style="dim"), Text(view.probabilities, style="dim"), Text("")]
-    jobs = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("job", "model", "window", ""):
-        jobs.add_column(column, overflow="fold", justify="right" if column == "window" else "left")
+    of_job = ("job", "model", "window", "")
+    jobs = plain_table(*of_job, right=("window",), folded=of_job)
     for job in view.jobs:
         told = Text(job.purpose, style="dim")
         if job.fault is not None:
@@ -255,9 +252,8 @@ def _render(view: ModelsView) -> list[RenderableType]:
     for fault in dict.fromkeys(job.fault for job in view.jobs if job.fault is not None):
         parts += [Text(f"\n{fault.text}", style="red"), Text(f"  -> {fault.remedy}", style="cyan")]
     if view.offered:
-        offered = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for column in ("on the server", "size", "used for"):
-            offered.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+        columns = ("on the server", "size", "used for")
+        offered = plain_table(*columns, right=("size",), folded=columns)
         for each in view.offered:
             note = ", ".join(each.jobs)
             if each.forwards_to:

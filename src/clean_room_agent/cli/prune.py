@@ -15,7 +15,6 @@ from typing import Any
 import click
 from msgspec import Struct
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent import safe_open
@@ -38,7 +37,7 @@ from clean_room_agent.git.branches import branch_tip, branch_use, delete_branch
 from clean_room_agent.git.refs import bytes_kept_by, delete_ref, is_merged, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import COLOURS, age, size_text
+from clean_room_agent.report.runs import COLOURS, age, plain_table, size_text
 from clean_room_agent.workspace import Workspace, is_held
 
 KINDS = {
@@ -389,25 +388,17 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     }
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in columns:
-        numeric = name in {"size", "age", "deleted", "deletable"}
-        table.add_column(name, no_wrap=True, justify="right" if numeric else "left")
-    return table
-
-
 def render(plan: PruningPlan, *, done: bool) -> list[RenderableType]:
     """What uses space, by kind and by run."""
-    table = _table("what", "size", "deleted" if done else "deletable")
-    table.add_column("", overflow="fold")
+    goes = "deleted" if done else "deletable"
+    table = plain_table("what", "size", goes, "", right=("size", goes), folded=("",))
     for size in plan.sizes:
-        goes = Text(size_text(size.goes) if size.count else "-", style="bold" if size.count else "dim")
-        table.add_row(size.kind, size_text(size.takes), goes, Text(KINDS[size.kind], style="dim"))
+        freed = Text(size_text(size.goes) if size.count else "-", style="bold" if size.count else "dim")
+        table.add_row(size.kind, size_text(size.takes), freed, Text(KINDS[size.kind], style="dim"))
     parts: list[RenderableType] = [table]
     if plan.runs:
-        runs = _table("run", "age", "status", "size")
-        runs.add_column("task", overflow="fold")
+        columns = ("run", "age", "status", "size", "task")
+        runs = plain_table(*columns, right=("age", "size"), folded=("task",))
         for run in plan.runs[:SHOWN_RUNS]:
             listing = run.listing
             task = Text(first_line(listing.task_description) or listing.command)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import Group
 from rich.text import Text
 
@@ -24,51 +25,44 @@ SHOWN = frozenset({PromptSource.FILE, PromptSource.OUTLINE})
 """Lines of code, or of outlines of code."""
 
 
-class PromptLine(Struct, frozen=True, kw_only=True):
-    """One line of a prompt, and where it comes from."""
+class LineRange(Struct, frozen=True, kw_only=True):
+    """Consecutive lines of a prompt with the same origin, or one line."""
 
-    line: int
-    """1-based, in the prompt."""
+    first: int
+    """1-based, in the prompt, as `last`."""
+    last: int
     text: str
+    """Of the first."""
     kind: PromptSource
     section: str = ""
     """The heading above it; "" before the first."""
     path: str = ""
-    """Of the file that it shows or names; "" if it is not about a file."""
+    """Of the file that the lines show or name; "" if they are not about a file."""
     symbol: str = ""
-    file_line: int | None = None
-    """1-based, in that file as it was then; None if the line is not one of the file's."""
+    file_first: int | None = None
+    """1-based, in that file as it was then, as `file_last`; None if the lines are not those of a file."""
+    file_last: int | None = None
 
 
-def prompt_lines(call: ModelCall) -> tuple[PromptLine, ...] | None:
+def prompt_lines(call: ModelCall) -> tuple[LineRange, ...] | None:
     """Every line of the call's prompt, in order; None if the record does not have their origin."""
     if call.request.spans is None:
         return None
-    spans = _by_line(call.request.spans)
-    found: list[PromptLine] = []
+    spans = {line: span for span in call.request.spans for line in range(span.first, span.last + 1)}
+    found: list[LineRange] = []
     section = ""
     for number, text in enumerate(call.request.prompt.split("\n"), start=1):
         span = spans.get(number)
         if span is None:
             section = text.lstrip("# ") if text.startswith("#") else section
-            found.append(PromptLine(line=number, text=text, kind=PromptSource.RULES, section=section))
-            continue
-        found.append(
-            PromptLine(
-                line=number,
-                text=text,
-                kind=span.source,
-                section=section,
-                path=span.path,
-                symbol=span.symbol,
-                file_line=span.from_line(number).number if span.path else None,
-            )
-        )
+            source = PromptSource.RULES
+            of_file: dict[str, Any] = {}
+        else:
+            line = span.from_line(number).number if span.path else None
+            of_file = {"path": span.path, "symbol": span.symbol, "file_first": line, "file_last": line}
+            source = span.source
+        found.append(LineRange(first=number, last=number, text=text, kind=source, section=section, **of_file))
     return tuple(found)
-
-
-def _by_line(spans: Iterable[PromptSpan]) -> dict[int, PromptSpan]:
-    return {line: span for span in spans for line in range(span.first, span.last + 1)}
 
 
 def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
@@ -91,18 +85,18 @@ def _continues(before: PromptSpan, span: PromptSpan) -> bool:
     return same and before.from_line(span.first) == span._replace(last=before.last)
 
 
-def grouped(lines: Iterable[PromptLine]) -> list[tuple[PromptLine, PromptLine]]:
-    """First and last line of each run of lines with the same origin; consecutive lines of one file are one run."""
-    groups: list[tuple[PromptLine, PromptLine]] = []
+def grouped(lines: Iterable[LineRange]) -> tuple[LineRange, ...]:
+    """Each run of lines with the same origin; consecutive lines of one file are one run."""
+    groups: list[LineRange] = []
     for line in lines:
-        if groups and _goes_on(groups[-1][1], line):
-            groups[-1] = (groups[-1][0], line)
+        if groups and _goes_on(groups[-1], line):
+            groups[-1] = replace(groups[-1], last=line.last, file_last=line.file_last)
         else:
-            groups.append((line, line))
-    return groups
+            groups.append(line)
+    return tuple(groups)
 
 
-def _goes_on(before: PromptLine, line: PromptLine) -> bool:
+def _goes_on(before: LineRange, line: LineRange) -> bool:
     if (before.kind, before.section) != (line.kind, line.section):
         return False
     return line.kind not in SHOWN or (before.path, before.symbol) == (line.path, line.symbol)
@@ -130,23 +124,6 @@ WORDS: Mapping[PromptSource, str] = {
 }
 
 
-class LineRange(Struct, frozen=True, kw_only=True):
-    """Consecutive lines of a prompt with the same origin."""
-
-    first: int
-    last: int
-    text: str
-    """Of the first."""
-    kind: PromptSource
-    section: str
-    path: str
-    """Of the file that the lines show or name; "" if they are not about a file."""
-    symbol: str
-    file_first: int | None
-    """1-based; None if the lines are not those of a file."""
-    file_last: int | None
-
-
 class PromptWhy(Struct, frozen=True, kw_only=True):
     """The composition of a prompt, or where one line of it comes from."""
 
@@ -161,7 +138,7 @@ class PromptWhy(Struct, frozen=True, kw_only=True):
     """Those that included or judged the file of the one line, with their calls."""
 
 
-def lines_of_call(call: ModelCall) -> tuple[PromptLine, ...]:
+def lines_of_call(call: ModelCall) -> tuple[LineRange, ...]:
     """The call's prompt, line by line.
 
     Raises:
@@ -186,7 +163,7 @@ def prompt_why(conn: Connection, trace: RunTrace, call_id: int, line: int | None
     lines = lines_of_call(call)
     about: dict[str, Any] = {"call_id": call_id, "place": entry.place, "call_type": call.site.call_type}
     if line is None:
-        return PromptWhy(**about, ranges=tuple(_range(*ends) for ends in grouped(lines)))
+        return PromptWhy(**about, ranges=grouped(lines))
     if not 1 <= line <= len(lines):
         size = counted(len(lines), "line")
         raise UsageError(f"the prompt of call {call_id} has {size}, and no line {line}")
@@ -195,23 +172,9 @@ def prompt_why(conn: Connection, trace: RunTrace, call_id: int, line: int | None
     is_code = origin.kind in CODE and origin.path
     return PromptWhy(
         **about,
-        ranges=(_range(origin, origin),),
+        ranges=(origin,),
         commit=_commit(trace, entry) if origin.kind in SHOWN else "",
         decisions=verdicts_about(context_passes(trace, entry), origin.path, symbols) if is_code else (),
-    )
-
-
-def _range(first: PromptLine, last: PromptLine) -> LineRange:
-    return LineRange(
-        first=first.line,
-        last=last.line,
-        text=first.text,
-        kind=first.kind,
-        section=first.section,
-        path=first.path,
-        symbol=first.symbol,
-        file_first=first.file_line,
-        file_last=last.file_line,
     )
 
 
