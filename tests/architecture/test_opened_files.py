@@ -19,7 +19,7 @@ OWN_NAMES = {
     "app/clock.py": "what the kernel says of this process",
     "app/demo.py": "files of the package, and of the demo, in its own folder",
     "cli/completion.py": "files of the package",
-    "app/tests_check.py": "opens worktrees, no file",
+    "app/self_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
     "app/adapters.py": "opens worktrees, no file",
     "cli/plan.py": "the text that it gave the editor",

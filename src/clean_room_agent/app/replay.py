@@ -71,15 +71,6 @@ class Recording(Struct, frozen=True, kw_only=True):
         )
 
 
-class Exported(Struct, frozen=True, kw_only=True):
-    """Calls that were written to a file."""
-
-    task_id: str
-    calls: int
-    altered: bool
-    """Whether redaction changed an answer, so that the file may not replay."""
-
-
 def require_same(
     row: OrchestratorRunRow, before: str, summary: RunSummary, *, by_evidence: bool = True
 ) -> None:
@@ -225,8 +216,10 @@ def export_calls(
     prefix: str,
     target: Path,
     redacted: Callable[[tuple[ModelCall, ...]], tuple[ModelCall, ...]],
-) -> Exported:
-    """Write the run's calls to `target`, each as `redacted` returns it."""
+) -> tuple[str, int, bool]:
+    """Write the run's calls to `target`, each as `redacted` returns it; returns the run's id, the number of calls, and whether
+    redaction changed an answer, so that the file may not replay.
+    """
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
         calls = list_calls(conn, task_id)
@@ -236,7 +229,7 @@ def export_calls(
         (one.answer.response, one.answer.thinking) != (two.answer.response, two.answer.thinking)
         for one, two in zip(shown, calls, strict=True)
     )
-    return Exported(task_id=task_id, calls=len(calls), altered=altered)
+    return task_id, len(calls), altered
 
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}

@@ -14,7 +14,7 @@ from clean_room_agent import safe_open
 from clean_room_agent.app import discovery, wiring
 from clean_room_agent.app.config_values import render_whole_config, write_config
 from clean_room_agent.app.discovery import find_test_commands
-from clean_room_agent.app.self_check import sandbox_line
+from clean_room_agent.app.self_check import check_tests, sandbox_line
 from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
@@ -117,18 +117,6 @@ def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any
         else flags["reserved_tokens"],
         sandbox=flags["sandbox"] or below.get("sandbox", {}).get("mode"),
     )
-
-
-def trust_workspace(workspace: Workspace) -> None:
-    """Trust the existing `.clean_room` folder, whoever made it.
-
-    Raises:
-        UsageError: there is none.
-    """
-    if not workspace.folder.exists():
-        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
-    trust(workspace.folder)
-    workspace.create()
 
 
 def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, dict[str, Any]]:
@@ -267,8 +255,6 @@ def offer_ignored(workspace: Workspace, answers: Answers) -> None:
 
 def try_tests(workspace: Workspace) -> None:
     """Run the tests once and print their results and times. A failure is reported; the configuration stays."""
-    from clean_room_agent.app.tests_check import check_tests
-
     try:
         for found in check_tests(workspace, load_settings(workspace.config, Overrides())):
             output.aside(f"{'ok  ' if found.ok else 'FAIL'} {found.name}: {found.text}")
@@ -352,6 +338,10 @@ def command(
 
 
 def _trust(workspace: Workspace) -> int:
-    trust_workspace(workspace)
+    """Trust the existing `.clean_room` folder, whoever made it."""
+    if not workspace.folder.exists():
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
+    trust(workspace.folder)
+    workspace.create()
     output.answer(f"{workspace.folder} is trusted from now on, with its present contents")
     return 0
