@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from testing.repositories import make_repository, write
 
-from clean_room_agent.app.record_check import Finding
+from clean_room_agent.app.record_check import CheckFinding
 from clean_room_agent.app.self_check import as_object, findings_of, local_checks
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
@@ -18,9 +18,9 @@ from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 
 
 def test_a_line_says_its_remedy_only_where_it_fails() -> None:
-    told = as_object(Finding(name="git", ok=True, text="git 2.40", remedy="update it"))
+    told = as_object(CheckFinding(name="git", ok=True, text="git 2.40", remedy="update it"))
     assert (told["name"], told["ok"], told["text"]) == ("git", True, "git 2.40")
-    failed = as_object(Finding(name="git", ok=False, text="git 1.0", remedy="update it"))
+    failed = as_object(CheckFinding(name="git", ok=False, text="git 1.0", remedy="update it"))
     assert failed["remedy"] == "update it"
 
 

@@ -10,7 +10,7 @@ import pytest
 from testing.repositories import copy_repository
 from testing.runs.solving import TILL, Project, project_at
 
-from clean_room_agent.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, TextFile, task_text
+from clean_room_agent.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, TextFileParameter, task_text
 
 CRA = (sys.executable, "-P", "-m", "clean_room_agent")
 READS = (
@@ -84,7 +84,7 @@ def test_words_that_are_no_text_are_refused_before_anything_is_asked(
 
 def test_an_issue_in_what_its_byte_order_mark_says_is_read(tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes("Split the café's bill".encode("utf-16"))
-    issue = TextFile().convert(str(tmp_path / "odd"), None, None)
+    issue = TextFileParameter().convert(str(tmp_path / "odd"), None, None)
     assert task_text(None, issue) == "Split the café's bill"
 
 

@@ -134,7 +134,7 @@ NEEDED_BY: dict[str, dict[str, Any]] = {
 USUAL_WINDOW = 32_768
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedServer(Struct, frozen=True, kw_only=True):
     """What the user said about the server; None for what has to be discovered."""
 
     base_url: str | None = None
@@ -162,7 +162,7 @@ class FoundServer(Struct, frozen=True, kw_only=True):
         return _open(self.models_table)
 
 
-def find_server(wanted: Wanted) -> FoundServer:
+def find_server(wanted: WantedServer) -> FoundServer:
     """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
 
     Raises:
@@ -249,7 +249,7 @@ def ollama_url(host: str) -> str:
     return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port}"
 
 
-def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _places(wanted: WantedServer) -> Iterator[dict[str, Any]]:
     extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
     given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
     named: tuple[tuple[Provider, str], ...] = (

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from clean_room_agent import proc
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
-from clean_room_agent.app.record_check import Finding, check_record
+from clean_room_agent.app.record_check import CheckFinding, check_record
 from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
@@ -107,7 +107,7 @@ PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
 """Roles in this order; if they share a model, the last is named."""
 
 
-def suite_checks(repo: Path) -> Iterator[Finding]:
+def suite_checks(repo: Path) -> Iterator[CheckFinding]:
     """Lines on the configured tests, run once."""
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
@@ -115,13 +115,13 @@ def suite_checks(repo: Path) -> Iterator[Finding]:
     yield from check_tests(workspace, settings)
 
 
-def record_checks(repo: Path, *, thorough: bool) -> Iterator[Finding]:
+def record_checks(repo: Path, *, thorough: bool) -> Iterator[CheckFinding]:
     """Lines on the record: whether it is undamaged, private and consistent."""
     for found in check_record(wiring.workspace_of(repo), thorough=thorough):
         yield replace(found, exit_code=1)
 
 
-def as_object(line: Finding) -> dict[str, object]:
+def as_object(line: CheckFinding) -> dict[str, object]:
     """A line as `--json` answers it."""
     return {
         "name": line.name,
@@ -131,7 +131,7 @@ def as_object(line: Finding) -> dict[str, object]:
     }
 
 
-def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Finding]:
+def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[CheckFinding]:
     """The lines, in the order in which a run would need their subjects; checks that depend on a failed one are left
     out. `watch` is told of calls to models.
     """
@@ -144,7 +144,7 @@ def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Finding]:
     yield from _models(workspace, settings, watch)
 
 
-def local_checks(path: Path) -> Iterator[Finding]:
+def local_checks(path: Path) -> Iterator[CheckFinding]:
     """The lines that need no model server."""
     yield _platform()
     yield _attempt("git", _git)
@@ -186,14 +186,14 @@ def _disk(workspace: Workspace) -> str:
     return "files and folders can be synced"
 
 
-def try_sandbox() -> Iterator[Finding]:
+def try_sandbox() -> Iterator[CheckFinding]:
     """A line on bubblewrap, and one for each kind of user with the number of blocked escape attempts."""
     environment = dict(os.environ)
     found = working_bubblewrap()
     if isinstance(found, Obstacle):
-        yield Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        yield CheckFinding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
         return
-    yield Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    yield CheckFinding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     bubblewrap: Bubblewrap = found
 
     def escapes(*, as_nobody: bool) -> str:
@@ -213,16 +213,16 @@ def try_sandbox() -> Iterator[Finding]:
         yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
-def sandbox_line(mode: SandboxMode) -> Finding:
+def sandbox_line(mode: SandboxMode) -> CheckFinding:
     """Whether tests can be isolated in this mode."""
     if mode == "none":
-        return Finding(name="sandbox", ok=True, text=NO_SANDBOX)
+        return CheckFinding(name="sandbox", ok=True, text=NO_SANDBOX)
     found = working_bubblewrap()
     if isinstance(found, Bubblewrap):
-        return Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+        return CheckFinding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     if mode == "auto":
-        return Finding(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
-    return Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        return CheckFinding(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
+    return CheckFinding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
 def _structured(services: wiring.Services, task_id: str) -> str:
@@ -254,9 +254,9 @@ def _verdicts(services: wiring.Services, task_id: str) -> str:
     return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
 
 
-def _platform() -> Finding:
+def _platform() -> CheckFinding:
     system = platform.system()
-    return Finding(
+    return CheckFinding(
         name="platform",
         ok=system in {"Linux", "Darwin"},
         text=f"{system} {platform.machine()}, Python {platform.python_version()}",
@@ -264,11 +264,13 @@ def _platform() -> Finding:
     )
 
 
-def _attempt(name: str, work: Callable[[], str]) -> Finding:
+def _attempt(name: str, work: Callable[[], str]) -> CheckFinding:
     try:
-        return Finding(name=name, ok=True, text=work())
+        return CheckFinding(name=name, ok=True, text=work())
     except CraError as error:
-        return Finding(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
+        return CheckFinding(
+            name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code
+        )
 
 
 def _git() -> str:
@@ -332,7 +334,7 @@ def _local(settings: Settings) -> str:
     return f"yes: {places} is this machine"
 
 
-def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Finding]:
+def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[CheckFinding]:
     there = True
     for one in settings.models.each_server():
         line = _attempt("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]
@@ -389,7 +391,7 @@ SHORT = 0.5
 """From this share of the timeout on, a line says that the tests are close to it."""
 
 
-def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+def check_tests(workspace: Workspace, settings: Settings) -> Iterator[CheckFinding]:
     """Run both test commands as a run would: in a worktree with the uncommitted work, in the sandbox if there is one.
     Everything is cleaned up.
 
@@ -406,7 +408,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
         setup = runner_setup(settings, repo, place)
         with WorktreePool(setup, task_id, Nobody()).open(taken.commit) as pool:
             runner = pool.first
-            yield from (Finding(name="note", text=text) for text in pool.notes)
+            yield from (CheckFinding(name="note", text=text) for text in pool.notes)
             yield from findings_of(runner, "test_command", runner.run_all("baseline"))
             if not runner.step_is_full:
                 runner.checkout(taken.commit)
@@ -416,12 +418,12 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
             delete_ref(repo, ref)
 
 
-def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Finding]:
+def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[CheckFinding]:
     """What a run of the command `key`, before any change, tells."""
     try:
         require_judging(run, runner.config, key, sandboxed=runner.sandbox is not None)
     except ConfigError as error:
-        yield Finding(name=key, text=error.message, ok=False, remedy=error.hint)
+        yield CheckFinding(name=key, text=error.message, ok=False, remedy=error.hint)
         return
     seconds, top = run.end.duration_ms / 1000, runner.tree.repo_top
     where = "in the sandbox" if runner.sandbox else "without a sandbox"
@@ -431,23 +433,23 @@ def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Findi
     fault, remedy = (unloaded.text, unloaded.remedy) if unloaded else _fault(run, key)
     red = sorted(run.red())
     if fault:
-        yield Finding(name=key, text=f"{fault} {how}", ok=False, remedy=remedy)
+        yield CheckFinding(name=key, text=f"{fault} {how}", ok=False, remedy=remedy)
     elif run.report.runner == "unknown":
-        yield Finding(name=key, text=f"exits with 0 {took}; only its exit code can be read")
+        yield CheckFinding(name=key, text=f"exits with 0 {took}; only its exit code can be read")
     else:
-        yield Finding(name=key, text=f"{run.report.passed} passed, {len(red)} failed {took}")
+        yield CheckFinding(name=key, text=f"{run.report.passed} passed, {len(red)} failed {took}")
     if seconds > SHORT * runner.config.timeout:
         slow = f"takes over half of timeout = {runner.config.timeout:g} s"
-        yield Finding(name="time", text=f"{key} {slow}", ok=False, remedy="raise it in [testing]")
+        yield CheckFinding(name="time", text=f"{key} {slow}", ok=False, remedy="raise it in [testing]")
     if unloaded:
         return
     exit_code = exit_without_failure(run)
     if exit_code:
         told = f"{key} {exit_code}; a result that ends in the same way is accepted"
-        yield Finding(name="exit code", text=told)
+        yield CheckFinding(name="exit code", text=told)
     if red:
         named = f"already fail before any change, and may keep failing: {listed(red, SHOWN)}"
-        yield Finding(name="failing tests", text=named)
+        yield CheckFinding(name="failing tests", text=named)
     yield from _missing(run, top)
 
 
@@ -471,7 +473,7 @@ def _fault(run: TestRun, key: str) -> tuple[str, str]:
     return "", ""
 
 
-def _missing(run: TestRun, top: Path) -> Iterator[Finding]:
+def _missing(run: TestRun, top: Path) -> Iterator[CheckFinding]:
     """Modules that failing tests cannot import: files that git ignores, and third-party ones."""
     said = (
         "\n".join(test.message for test in run.failing) + "\n" + ("" if run.report.whole else run.end.excerpt)
@@ -483,8 +485,10 @@ def _missing(run: TestRun, top: Path) -> Iterator[Finding]:
     ignored = [path for path in ignored_imports(top) if module_name(path) in words]
     if ignored:
         text = f"some tests need what git ignores: {', '.join(ignored[:SHOWN])}"
-        yield Finding(name="ignored files", text=text, ok=False, remedy=include_remedy(ignored))
+        yield CheckFinding(name="ignored files", text=text, ok=False, remedy=include_remedy(ignored))
     missing = sorted({*map(package_of, found)} - own_names(top) - {"", *map(module_name, ignored)})
     if missing:
         remedy = "install them where the command finds them, or link the environment with [worktree] link"
-        yield Finding(name="dependencies", text=f"missing: {', '.join(missing)}", ok=False, remedy=remedy)
+        yield CheckFinding(
+            name="dependencies", text=f"missing: {', '.join(missing)}", ok=False, remedy=remedy
+        )

@@ -16,7 +16,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.orchestrator.events import Event, PassStarted
 from clean_room_agent.report.live import permanent_lines
-from clean_room_agent.report.runs import COLOURS, plain_table
+from clean_room_agent.report.run_list import COLOURS, plain_table
 
 GRAVEST = (2, 3, 1, 4, 5)
 """Exit codes of runs, the most serious first, which becomes the batch's."""

@@ -8,7 +8,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
-from clean_room_agent.app.record_check import Finding
+from clean_room_agent.app.record_check import CheckFinding
 from clean_room_agent.app.self_check import (
     as_object,
     record_checks,
@@ -57,7 +57,9 @@ def command(
     return code
 
 
-def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool) -> Iterator[Finding]:
+def _asked_for(
+    repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool
+) -> Iterator[CheckFinding]:
     if sandbox:
         return try_sandbox()
     if tests:

@@ -41,7 +41,7 @@ RESERVE = 4
 class Given(Struct, frozen=True, kw_only=True):
     """Values from flags; None for a flag that was not given."""
 
-    server: discovery.Wanted
+    server: discovery.WantedServer
     coding: str | None
     reasoning: str | None
     test_command: str | None
@@ -102,7 +102,7 @@ def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any
     models, budget = below.get("models", {}), below.get("budget", {})
     base_url = flags["base_url"] or models.get("base_url")
     return Given(
-        server=discovery.Wanted(
+        server=discovery.WantedServer(
             base_url=discovery.with_scheme(base_url) if base_url else None,
             provider=flags["provider"] or models.get("provider"),
             api_key_env=flags["api_key_env"] or models.get("api_key_env"),
@@ -226,7 +226,7 @@ def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
 
 
-def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
+def _unseen(wanted: discovery.WantedServer) -> dict[str, Any]:
     """The `[models]` table for a server that did not answer."""
     provider = wanted.provider or "ollama"
     usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)

@@ -22,7 +22,7 @@ from clean_room_agent.llm.config import ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
-from clean_room_agent.report.runs import plain_table, size_text
+from clean_room_agent.report.run_list import plain_table, size_text
 
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
@@ -36,7 +36,7 @@ SHAPES = {
 }
 
 
-class Fault(Struct, frozen=True, kw_only=True):
+class ModelFault(Struct, frozen=True, kw_only=True):
     """A problem and its remedy."""
 
     text: str
@@ -44,7 +44,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class ModelJob(Struct, frozen=True, kw_only=True):
     """A job of a model."""
 
     name: str
@@ -57,7 +57,7 @@ class Job(Struct, frozen=True, kw_only=True):
     """The window that the server gives it, if the server decides that."""
     trained: int | None = None
     """The window that it was trained for."""
-    fault: Fault | None = None
+    fault: ModelFault | None = None
 
 
 class Offered(Struct, frozen=True, kw_only=True):
@@ -76,13 +76,13 @@ class ModelsView(Struct, frozen=True, kw_only=True):
     provider: str
     version: str
     """"" if the server cannot be asked."""
-    fault: Fault | None
+    fault: ModelFault | None
     """Why it cannot be asked."""
     shape: str
     """How the format of answers is enforced."""
     probabilities: str
     """Whether verdicts are requested with probabilities."""
-    jobs: tuple[Job, ...]
+    jobs: tuple[ModelJob, ...]
     offered: tuple[Offered, ...]
 
     @property
@@ -130,7 +130,7 @@ def look_at_models(settings: Settings) -> ModelsView:
     )  # fmt: skip
 
 
-def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | Fault] | None") -> list[Job]:
+def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | ModelFault] | None") -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
     for role in ROLES:
@@ -155,15 +155,15 @@ def _job(
     purpose: str,
     tag: str,
     window: int | None,
-    ask: "Callable[[str], ModelDetails | Fault] | None",
-) -> Job:
+    ask: "Callable[[str], ModelDetails | ModelFault] | None",
+) -> ModelJob:
     window = window or router.window_of(tag)
     found = ask(tag) if ask is not None else None
-    fault = found if isinstance(found, Fault) else None
+    fault = found if isinstance(found, ModelFault) else None
     details = found if isinstance(found, ModelDetails) else None
     if details and details.served is not None and window is not None and details.served < window:
         fault = _fault(small_window_error(details.served, tag, window))
-    return Job(
+    return ModelJob(
         name=name,
         purpose=purpose,
         tag=tag,
@@ -174,11 +174,11 @@ def _job(
     )
 
 
-def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | Fault]":
+def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | ModelFault]":
     """A function that looks up each model on the server once."""
 
     @cache
-    def ask(tag: str) -> ModelDetails | Fault:
+    def ask(tag: str) -> ModelDetails | ModelFault:
         try:
             return model_on(server, tag, models)
         except CraError as error:
@@ -187,8 +187,8 @@ def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], Model
     return ask
 
 
-def _fault(error: CraError) -> Fault:
-    return Fault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
+def _fault(error: CraError) -> ModelFault:
+    return ModelFault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
 
 
 def _shape(models: ModelsConfig) -> str:

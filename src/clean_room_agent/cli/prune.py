@@ -37,7 +37,7 @@ from clean_room_agent.git.branches import branch_tip, branch_use, delete_branch
 from clean_room_agent.git.refs import bytes_kept_by, delete_ref, is_merged, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import COLOURS, age, plain_table, size_text
+from clean_room_agent.report.run_list import COLOURS, age, plain_table, size_text
 from clean_room_agent.workspace import Workspace, is_held
 
 KINDS = {
@@ -67,7 +67,7 @@ AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class PruningChoice(Struct, frozen=True, kw_only=True):
     """What the user selected; by default, only what nobody needs."""
 
     older_than: timedelta | None = None
@@ -169,7 +169,7 @@ class Site(Struct, frozen=True, kw_only=True):
         return abandoned_folders()
 
 
-def plan_pruning(site: Site, choice: Choice) -> PruningPlan:
+def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
     """What the selection would delete. Changes nothing."""
     notes: list[str] = []
     runs: tuple[PrunedRun, ...] = ()
@@ -186,7 +186,7 @@ def plan_pruning(site: Site, choice: Choice) -> PruningPlan:
     return PruningPlan(runs=runs, others=tuple(others), sizes=sizes, notes=tuple(notes))
 
 
-def _runs(site: Site, conn: Connection, choice: Choice, notes: list[str]) -> Iterator[PrunedRun]:
+def _runs(site: Site, conn: Connection, choice: PruningChoice, notes: list[str]) -> Iterator[PrunedRun]:
     running = waiting = 0
     for recorded in list_overviews(conn, limit=ALL_RUNS):
         entry = as_it_stands(site.workspace, recorded)
@@ -213,7 +213,7 @@ def _runs(site: Site, conn: Connection, choice: Choice, notes: list[str]) -> Ite
         )
 
 
-def _pieces(site: Site, conn: Connection, entry: RunOverview, choice: Choice) -> Iterator[Piece]:
+def _pieces(site: Site, conn: Connection, entry: RunOverview, choice: PruningChoice) -> Iterator[Piece]:
     task_id, workspace = entry.listing.task_id, site.workspace
     for kind in choice.of_runs:
         match kind:
@@ -485,7 +485,7 @@ def command(
         worktrees=wiring.worktrees_folder(workspace, settings),
         cache=wiring.cache_folder() / "worktrees",
     )
-    plan = plan_pruning(site, Choice(older_than=older_than, statuses=statuses, kinds=kinds))
+    plan = plan_pruning(site, PruningChoice(older_than=older_than, statuses=statuses, kinds=kinds))
     notes = (*plan.notes, *(carry_out(site, plan) if yes else ()))
     if as_json:
         output.answer_json(as_object(plan, notes, done=yes))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.replay import (
+from clean_room_agent.app.replaying import (
     Recording,
     Side,
     WhatIf,

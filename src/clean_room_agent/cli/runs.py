@@ -17,7 +17,7 @@ from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import render_runs
+from clean_room_agent.report.run_list import render_runs
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
 EMPTY = 'no runs here yet; begin with: cra solve "what to change"'

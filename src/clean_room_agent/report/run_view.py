@@ -16,7 +16,7 @@ from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import COLOURS, plain_table, short_names
+from clean_room_agent.report.run_list import COLOURS, plain_table, short_names
 from clean_room_agent.report.summary import (
     Ending,
     duration,

@@ -19,7 +19,7 @@ from clean_room_agent.git.history import FileStat
 from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.finishing import Solved, Touched
 from clean_room_agent.orchestrator.test_runs.results import TestRun
-from clean_room_agent.report.runs import COLOURS
+from clean_room_agent.report.run_list import COLOURS
 
 if TYPE_CHECKING:
     from clean_room_agent.db.raw.failure_causes import CauseCount

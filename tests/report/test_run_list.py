@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.report.runs import short_names, size_text
+from clean_room_agent.report.run_list import short_names, size_text
 
 
 @pytest.mark.parametrize(
