@@ -359,6 +359,8 @@ def _remove(site: Site, piece: Piece) -> list[str]:
             case "worktrees" | "reports":
                 remove_tree(path)
     except OSError as error:
+        if piece.kind in OF_RUNS:
+            raise  # the rows of a run are deleted only when nothing else of it is left
         return [f"{path} cannot be removed: {error.strerror or error}"]
     except (GitError, RepositoryError) as error:
         if piece.kind != "branches":
