@@ -92,9 +92,10 @@ def test_an_unknown_flag_leads_to_the_commands_help(capsys: pytest.CaptureFixtur
     ("hint", "shown"),
     [
         ("`cra runs` lists the runs", "`cra runs --repo '/a b'` lists the runs"),
-        ("look at it: cra show 1234", "look at it: cra show --repo '/a b' 1234"),
-        ("cra adapters evaluate 3", "cra adapters evaluate --repo '/a b' 3"),
-        ("`cra train-plan -o FILE` writes one", "`cra train-plan --repo '/a b' -o FILE` writes one"),
+        ("look at it: cra show 1234", "look at it: cra show 1234 --repo '/a b'"),
+        ("cra adapters evaluate 3", "cra adapters evaluate 3 --repo '/a b'"),
+        ("`cra train-plan -o FILE` writes one", "`cra train-plan -o FILE --repo '/a b'` writes one"),
+        ("cra show 1; or again: cra solve", "cra show 1 --repo '/a b'; or again: cra solve --repo '/a b'"),
         ("see cra batch --help", "see cra batch --help"),
         ("remove it: cra makes only files there", "remove it: cra makes only files there"),
     ],

@@ -57,8 +57,6 @@ COMMANDS: dict[str, str] = {
 """The line that `cra --help` shows for each command; its module has the same name."""
 NO_REPO = frozenset({"demo", "completion"})
 """Commands without the option `--repo`."""
-SUBCOMMANDS = ("get", "set", "unset", "list", "evaluate", "deploy", "retire")
-"""Of `cra config` and `cra adapters`; each takes `--repo` itself."""
 
 
 class LazyGroup(click.Group):
@@ -249,15 +247,20 @@ def _where_to_read(error: click.ClickException) -> str:
 
 
 def with_repo(hint: str, repo: Path | None) -> str:
-    """The hint, with the `--repo` that the user gave in each command that it names; None, or the current folder: unchanged."""
+    """The hint, with the `--repo` that the user gave after each command that it names; None, or the current folder: unchanged.
+
+    A command reaches to its closing backtick; without one, to the end of the line or clause.
+    """
     if repo is None or repo == Path():
         return hint
     import re
     import shlex
 
     words = "|".join(sorted(COMMANDS.keys() - NO_REPO, key=len, reverse=True))
-    named = re.compile(rf"\bcra (?:{words})(?: (?:{'|'.join(SUBCOMMANDS)}))?(?![\w-])(?! --help)")
-    return named.sub(lambda match: f"{match[0]} --repo {shlex.quote(str(repo))}", hint)
+    command = rf"cra (?:{words})(?![\w-])"
+    named = re.compile(rf"`{command}[^`\n]*|\b{command}(?:(?!; |, )[^`\n])*")
+    there = f" --repo {shlex.quote(str(repo))}"
+    return named.sub(lambda match: match[0] if "--help" in match[0] else match[0] + there, hint)
 
 
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
