@@ -33,7 +33,7 @@ from benchmarks.commits.checkouts import (
     test_environment,
 )
 from benchmarks.commits.commit_list import CommitEntry, CommitList
-from clean_room_agent.app.config_file import write_config
+from clean_room_agent.app.config_values import write_config
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace, state_folder
 

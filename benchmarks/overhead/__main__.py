@@ -26,7 +26,7 @@ from testing.oracle.oracle import Oracle
 from testing.servers.timed_server import TimedServer
 
 from benchmarks.results import table, write_section
-from clean_room_agent.app.config_file import write_config
+from clean_room_agent.app.config_values import write_config
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace

@@ -14,7 +14,7 @@ from pathlib import Path
 from testing.oracle.oracle import Oracle
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.config_file import write_config
+from clean_room_agent.app.config_values import write_config
 from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository
 from clean_room_agent.app.model_server import RECORDED_MODELS, connect
 from clean_room_agent.app.plan_run import run_plan

@@ -16,7 +16,7 @@ from rich.console import Console
 from clean_room_agent.app.model_records import RecordSink
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, reason_of, status_of
-from clean_room_agent.cli.views.show import WantedSections, chosen_sections
+from clean_room_agent.cli.show import WantedSections, chosen_sections
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from msgspec import Struct
 
 from clean_room_agent import file_contents, proc
-from clean_room_agent.app.config_file import write_config
+from clean_room_agent.app.config_values import write_config
 from clean_room_agent.cli.main import run
 from clean_room_agent.indexer.extract import prepare
 from clean_room_agent.proc import inherited_environment

@@ -1,6 +1,10 @@
 """What `cra init` finds at a model server."""
 
+import json
+import os
 import socket
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from testing.servers.ollama_server import OllamaServer
@@ -8,8 +12,9 @@ from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.app import discovery
 from clean_room_agent.app.discovery import (
-    Wanted,
+    WantedServer,
     find_server,
+    find_test_commands,
     find_window,
     ollama_url,
     suggest_models,
@@ -37,7 +42,7 @@ def test_a_coder_is_suggested_for_code_and_another_for_the_rest(tags: tuple[str,
 
 def test_a_server_is_found_with_its_models() -> None:
     with OllamaServer([]) as server:
-        found = find_server(Wanted(base_url=server.base_url))
+        found = find_server(WantedServer(base_url=server.base_url))
         assert [model.tag for model in found.models] == ["coder:3b", "thinker:4b"]
         assert found.version == f"version {server.version}"
         assert found.models_table == {"provider": "ollama", "base_url": server.base_url}
@@ -47,19 +52,20 @@ def test_where_nobody_answers_it_is_a_model_error() -> None:
     with OllamaServer([]) as server:
         url = server.base_url
     with pytest.raises(ModelError):
-        find_server(Wanted(base_url=url))
+        find_server(WantedServer(base_url=url))
 
 
 def test_the_window_is_no_larger_than_a_usual_one() -> None:
     with OllamaServer([]) as server:
         assert (
-            find_window(find_server(Wanted(base_url=server.base_url)), ("coder:3b", "thinker:4b")) == 32_768
+            find_window(find_server(WantedServer(base_url=server.base_url)), ("coder:3b", "thinker:4b"))
+            == 32_768
         )
 
 
 def test_a_model_that_the_server_does_not_describe_does_not_count() -> None:
     with OllamaServer([]) as server:
-        assert find_window(find_server(Wanted(base_url=server.base_url)), ("nobody:1b",)) == 32_768
+        assert find_window(find_server(WantedServer(base_url=server.base_url)), ("nobody:1b",)) == 32_768
 
 
 SERVED: dict[Kind, tuple[dict[str, object], int | None]] = {
@@ -74,14 +80,14 @@ SERVED: dict[Kind, tuple[dict[str, object], int | None]] = {
 def test_a_server_of_openais_api_is_found_with_what_it_needs_and_the_window_that_it_gives(kind: Kind) -> None:
     needs, window = SERVED[kind]
     with OpenAiServer([], kind=kind) as server:
-        found = find_server(Wanted(base_url=server.base_url))
+        found = find_server(WantedServer(base_url=server.base_url))
         assert found.models_table == {"provider": "openai", "base_url": server.base_url} | needs
         assert find_window(found, ("coder:3b", "thinker:4b")) == window
 
 
 def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
     with OllamaServer([]) as server, pytest.raises(ModelError, match="does not speak OpenAI's protocol"):
-        find_server(Wanted(base_url=server.base_url, provider="openai"))
+        find_server(WantedServer(base_url=server.base_url, provider="openai"))
 
 
 @pytest.mark.parametrize(
@@ -109,12 +115,12 @@ def test_an_address_without_a_scheme_is_of_http() -> None:
 def test_the_server_that_the_variable_names_comes_first() -> None:
     with OllamaServer([]) as server:
         host = server.base_url.removeprefix("http://")
-        assert find_server(Wanted(ollama_host=host)).base_url == server.base_url
+        assert find_server(WantedServer(ollama_host=host)).base_url == server.base_url
 
 
 def test_a_variable_that_names_another_machine_is_said_where_nobody_else_answers() -> None:
     with pytest.raises(ModelError, match=r"OLLAMA_HOST: .* is not this machine"):
-        find_server(Wanted(ollama_host="192.0.2.1", provider="ollama"))
+        find_server(WantedServer(ollama_host="192.0.2.1", provider="ollama"))
 
 
 def test_of_servers_that_fail_the_busy_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,4 +130,176 @@ def test_of_servers_that_fail_the_busy_one_is_named(monkeypatch: pytest.MonkeyPa
         places = (("ollama", "http://127.0.0.1:1"), ("openai", url))
         monkeypatch.setattr(discovery, "USUAL_PLACES", places)
         with pytest.raises(ServerBusy, match=f"{url} is busy: /v1/models was not answered within 0.2 s"):
-            find_server(Wanted())
+            find_server(WantedServer())
+
+
+BARE = "def test_a():\n    pass\n"
+UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    pass\n"
+PYTEST = "python3 -m pytest -q"
+
+
+def package(test: str = "node --test", **more: object) -> str:
+    return json.dumps({"name": "a", "scripts": {"test": test}, **more})
+
+
+MEMBER = {"packages/x/package.json": package()}
+PRIVATE = json.dumps({"private": True, "workspaces": ["packages/*"]})
+TESTS = {"tests/test_a.py": BARE}
+REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
+    "pytest by its table": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, PYTEST),
+    "pytest by its file": ({"pytest.ini": "[pytest]\n"}, PYTEST),
+    "pytest by its hidden file": ({".pytest.ini": "[pytest]\n", "check/a.py": BARE}, PYTEST),
+    "pytest by its TOML": ({"pytest.toml": "[pytest]\n", "check/test_a.py": BARE}, PYTEST),
+    "pytest by setup.cfg": ({"setup.cfg": "[tool:pytest]\n"}, PYTEST),
+    "pytest by tox.ini": ({"tox.ini": "[pytest]\ntestpaths = check\n", "check/test_a.py": BARE}, PYTEST),
+    "pytest by a conftest": ({"tests/conftest.py": ""}, PYTEST),
+    "pytest by an import": ({"tests/test_a.py": "import pytest\n"}, PYTEST),
+    "pytest by bare functions": (TESTS, PYTEST),
+    "pytest beside unittest": ({"tests/test_a.py": UNIT, "tests/test_b.py": "import pytest\n"}, PYTEST),
+    "tests in folders of tests": ({"tests/unit/test_a.py": BARE}, PYTEST),
+    "tests by their suffix": ({"tests/a_test.py": BARE}, PYTEST),
+    "tests in a package": ({"src/p/tests/test_a.py": BARE}, PYTEST),
+    "tests in one of several packages": ({"packages/a/tests/test_a.py": BARE}, PYTEST),
+    "tests for unittest where it does not look": (
+        {"tests/unit/test_a.py": UNIT, "tests/web/test_b.py": UNIT},
+        PYTEST,
+    ),
+    "tests for unittest with a suffix": ({"tests/a_test.py": UNIT}, PYTEST),
+    "unittest": ({"tests/__init__.py": "", "tests/test_a.py": UNIT}, "python3 -m unittest -v"),
+    "unittest at the top": ({"test_a.py": UNIT}, "python3 -m unittest -v"),
+    "unittest in a folder": ({"tests/test_a.py": UNIT}, "python3 -m unittest discover -v -s tests"),
+    "Django": (
+        {"manage.py": "", "polls/tests.py": "from django.test import TestCase\n"},
+        "python3 manage.py test",
+    ),
+    "Django in a folder": (
+        {"site/manage.py": "", "site/polls/tests.py": "from django.test import TestCase\n"},
+        "cd site && python3 manage.py test",
+    ),
+    "Django by pytest": ({"manage.py": "", "pytest.ini": "[pytest]\n", "polls/tests.py": ""}, PYTEST),
+    "an environment in the tree": (
+        {"pytest.ini": "", ".venv/bin/python": "", "uv.lock": ""},
+        ".venv/bin/python -m pytest -q",
+    ),
+    "uv": ({**TESTS, "uv.lock": ""}, "uv run pytest -q"),
+    "uv for unittest": ({"test_a.py": UNIT, "uv.lock": ""}, "uv run python -m unittest -v"),
+    "poetry": ({**TESTS, "poetry.lock": ""}, "poetry run pytest -q"),
+    "poetry without a lock": ({**TESTS, "pyproject.toml": "[tool.poetry]\n"}, "poetry run pytest -q"),
+    "pdm": ({**TESTS, "pdm.lock": ""}, "pdm run pytest -q"),
+    "pipenv": ({**TESTS, "Pipfile": ""}, "pipenv run pytest -q"),
+    "hatch": (
+        {"pyproject.toml": '[tool.hatch.envs.default.scripts]\ntest = "pytest check"\n'},
+        "hatch run test",
+    ),
+    "an environment of hatch": (
+        {**TESTS, "hatch.toml": '[envs.dev.scripts]\ntest = "pytest"\n'},
+        "hatch run dev:test",
+    ),
+    "hatch's own tests": ({"pyproject.toml": "[tool.hatch.envs.hatch-test]\n"}, "hatch test"),
+    "nox": (
+        {"noxfile.py": "import nox\n\n\n@nox.session\ndef tests(session):\n    pass\n"},
+        "nox -s tests",
+    ),
+    "nox with other sessions": ({"noxfile.py": "import nox\n"}, "nox"),
+    "tox": ({"tox.ini": "[tox]\n"}, "tox -q"),
+    "tox in pyproject.toml": ({"pyproject.toml": "[tool.tox]\n"}, "tox -q"),
+    "npm": ({"package.json": package()}, "npm test"),
+    "npm with a mark at the beginning": ({"package.json": "\ufeff" + package()}, "npm test"),
+    "pixi": ({**TESTS, "pixi.lock": ""}, "pixi run pytest -q"),
+    "a table after a mark": ({"pyproject.toml": "\ufeff[tool.pytest]\n"}, PYTEST),
+    "npm's other script": (
+        {"package.json": json.dumps({"scripts": {"test:unit": "jest"}})},
+        "npm run test:unit",
+    ),
+    "pnpm": ({"package.json": package(), "pnpm-lock.yaml": ""}, "pnpm test"),
+    "yarn": ({"package.json": package(), "yarn.lock": ""}, "yarn test"),
+    "bun": ({"package.json": package(), "bun.lock": ""}, "bun run test"),
+    "the named package manager": ({"package.json": package(packageManager="pnpm@9.1.0")}, "pnpm test"),
+    "npm's workspaces": ({"package.json": PRIVATE, **MEMBER}, "npm test --workspaces --if-present"),
+    "pnpm's workspaces": ({"package.json": "{}", "pnpm-workspace.yaml": "", **MEMBER}, "pnpm -r test"),
+    "yarn's workspaces": ({"package.json": PRIVATE, "yarn.lock": "", **MEMBER}, "yarn workspaces run test"),
+    "newer yarn's workspaces": (
+        {"package.json": PRIVATE, "yarn.lock": "", ".yarnrc.yml": "", **MEMBER},
+        "yarn workspaces foreach -A run test",
+    ),
+    "a package in a folder": ({"web/package.json": package()}, "npm --prefix web test"),
+    "vitest without a script": (
+        {"package.json": json.dumps({"devDependencies": {"vitest": "1"}})},
+        "npx vitest run",
+    ),
+    "node's runner without a script": ({"a.test.js": "const t = require('node:test')\n"}, "node --test"),
+    "bun's runner without a script": ({"a.test.ts": "import { test } from 'bun:test'\n"}, "bun test"),
+    "npm's placeholder": ({"package.json": package('echo "Error: no test specified" && exit 1')}, None),
+    "deno": ({"deno.json": '{"tasks":{"test":"deno test"}}'}, "deno task test"),
+    "deno with comments": ({"deno.jsonc": "// mine\n{}", "a_test.ts": ""}, "deno test"),
+    "go": ({"go.mod": "module a\n", "a_test.go": ""}, "go test ./..."),
+    "cargo": ({"Cargo.toml": "[package]\n"}, "cargo test"),
+    "make test": ({"Makefile": "all:\n\ntest: all\n\tsh t.sh\n"}, "make test"),
+    "make in small letters": ({"makefile": "test :\n\techo hi\n"}, "make test"),
+    "make with several targets": ({"GNUmakefile": ".PHONY: test\nlint test:: x\n"}, "make test"),
+    "make check": ({"Makefile": "check:\n\tsh t.sh\n"}, "make check"),
+    "a Makefile without": ({"Makefile": "all:\ntest := 1\n.PHONY: test\n"}, None),
+    "just": ({"justfile": "test filter='a':\n    pytest check\n"}, "just test"),
+    "task": ({"Taskfile.yml": "version: 3\ntasks:\n  test:\n    cmd: go test\n"}, "task test"),
+    "a package.json that is none": ({"package.json": "[1"}, None),
+    "nothing": ({"README": "hello"}, None),
+    "a broken pyproject": ({"pyproject.toml": "[tool.pytest", "Makefile": "test:\n"}, "make test"),
+}
+
+
+def find(top: Path) -> str | None:
+    paths = [
+        path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_symlink() or not path.is_dir()
+    ]
+    return next(iter(find_test_commands(top, paths)), None)
+
+
+def write(top: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        target = top / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_the_test_command_is_the_one_that_the_files_tell_of(name: str, tmp_path: Path) -> None:
+    files, expected = REPOSITORIES[name]
+    write(tmp_path, files)
+    assert find(tmp_path) == expected
+
+
+def test_each_tool_of_a_repository_has_its_command(tmp_path: Path) -> None:
+    files = {**TESTS, "package.json": package(), "Makefile": "test:\n", "tox.ini": "[tox]\n"}
+    write(tmp_path, files)
+    assert find_test_commands(tmp_path, tuple(files)) == (PYTEST, "npm test", "make test", "tox -q")
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "setup.cfg", "package.json", "Makefile"])
+@pytest.mark.parametrize("goal", ["/proc/self/mem", "/dev/zero", "fifo"])
+def test_links_and_devices_tell_nothing(name: str, goal: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if goal == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(goal)
+    assert find(tmp_path) is None
+
+
+def test_a_folder_of_tests_elsewhere_tells_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere", {"test_a.py": "import pytest\n"})
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "tests").symlink_to(tmp_path / "elsewhere")
+    assert find(tmp_path / "repo") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "tool = 1\n"), ("pyproject.toml", "x = " + "9" * 5000), ("package.json", "[1]"), ("package.json", "[" * 99_999),
+        ("package.json", '{"scripts": 1}'), ("package.json", '{"scripts": {"test": 1}}'),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_project_file_of_another_shape_tells_nothing(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert find(tmp_path) is None

@@ -26,7 +26,7 @@ FORBIDDEN = {
     "llm/token_estimator.py": "import clean_room_agent.llm.client",
     "git/refs.py": "def late():\n    import git",
     "cli/output.py": "def late():\n    import mcp",
-    "cli/paging.py": "def late():\n    import clean_room_agent.cli.solve",
+    "cli/safe_console.py": "def late():\n    import clean_room_agent.cli.solve",
     "syntax.py": "def late():\n    import clean_room_agent.languages.python.modules",
     "app/clock.py": "def late():\n    import clean_room_agent.git.clones",
 }

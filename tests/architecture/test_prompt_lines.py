@@ -23,8 +23,8 @@ from clean_room_agent.db.raw.runs import list_runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.report.prompt_lines import PromptWhy, lines_of_call, prompt_why
 from clean_room_agent.report.trace import RunTrace, read_trace
-from clean_room_agent.report.why_line import PromptWhy, lines_of_call, prompt_why
 
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 

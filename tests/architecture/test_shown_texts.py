@@ -12,7 +12,7 @@ OWN = {
     "output.py": "the way that all others go",
     "check.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
-    "paging.py": "what the safe console made of it",
+    "safe_console.py": "what the safe console made of it",
     "completion.py": "the program's own script",
     "completing.py": "each text is made safe; a word that would change is not offered",
     "start.py": "the version",

@@ -12,14 +12,14 @@ from unittest.mock import patch
 import pytest
 from testing.forked import Forked
 from testing.patience import PATIENCE
-from testing.runs.solving import TASK, Project, Script, serving
+from testing.runs.solving import TASK, Project, Script, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
-from clean_room_agent.app.batch import JobOutcome
-from clean_room_agent.app.batch_tasks import BatchJob
+from clean_room_agent.app.batch import BatchJob, JobOutcome, read_jobs
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli.batch import as_object, exit_code, line, summary, verdict
+from clean_room_agent.errors import UsageError
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.orchestrator.task import PlanGiven
 
@@ -152,6 +152,14 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
     assert summary["known"] == 2
 
 
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A configured project, which nobody changes."""
+    project = make_project(tmp_path_factory.mktemp("ready"))
+    project.configure("http://127.0.0.1:9")
+    return project
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -169,15 +177,20 @@ def test_a_task_that_fails_is_begun_anew_beside_another_and_both_are_known_at_th
         ({"task": "x", "plan": "none.json"}, "none.json"),
     ],
 )
-def test_a_bad_line_is_named_before_anything_starts(till: Project, line: object, said: str) -> None:
+def test_a_bad_line_is_named_before_anything_starts(ready: Project, line: object, said: str) -> None:
+    path = write(ready, {"task": TASK, "id": "good"}, line)
+    with pytest.raises(UsageError, match="nothing was started") as refused:
+        read_jobs(path, repo=ready.top, batch="tasks", overrides=Overrides(), retry=False)
+    assert "line 2: " in refused.value.message
+    assert "line 1: " not in refused.value.message
+    assert said in refused.value.message
+
+
+def test_a_batch_with_a_bad_line_ends_with_2_and_records_nothing(till: Project) -> None:
     till.configure("http://127.0.0.1:9")
-    path = write(till, {"task": TASK, "id": "good"}, line)
-    code, out, err = till.run_here("batch", str(path))
+    code, out, err = till.run_here("batch", str(write(till, {"task": TASK}, "{")))
     assert (code, out) == (2, "")
-    assert "nothing was started" in err
-    assert "line 2: " in err
-    assert "line 1: " not in err
-    assert said in err
+    assert "line 2: not JSON" in err
     assert not (till.top / ".clean_room" / "raw.sqlite").exists()
 
 

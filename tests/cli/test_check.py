@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from testing.runs.solving import Project
@@ -13,6 +14,8 @@ from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 from tests.cli.conftest import Knowing
 
+from clean_room_agent.app.record_check import CheckFinding
+from clean_room_agent.cli.main import run
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY
 from clean_room_agent.workspace import Workspace
 
@@ -260,3 +263,12 @@ def test_the_quick_command_of_steps_is_run_too(till: Project) -> None:
     )
     told = till.cra("check", "--tests")
     assert lines(told.out)["step_test_command"] == "ok"
+
+
+def test_a_remedy_names_a_command_that_works_where_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = CheckFinding(name="runs", ok=False, text="it has no process", remedy="`cra discard 1234`")
+    monkeypatch.setattr("clean_room_agent.cli.check.record_checks", lambda _repo, **_: iter((fault,)))
+    assert run(["check", "--record", "--repo", str(tmp_path)]) == fault.exit_code
+    assert f"-> `cra discard 1234 --repo {tmp_path}`" in capsys.readouterr().out

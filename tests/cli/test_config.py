@@ -11,8 +11,7 @@ import pytest
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.config_file import render_whole_config
-from clean_room_agent.app.config_values import ConfiguredValue
+from clean_room_agent.app.config_values import ConfiguredValue, render_whole_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings, user_config_file
 from clean_room_agent.cli.config import as_object, show, toml
 from clean_room_agent.cli.main import run as cra

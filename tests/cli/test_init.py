@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from testing.forked import Forked
 from testing.patience import PATIENCE
-from testing.repositories import git, init_repository, write
+from testing.repositories import git, init_repository, make_repository, write
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.cli.init import Answers, Given, gather, given_values, offer_ignored, trust_workspace
+from clean_room_agent.cli.init import Answers, Given, gather, given_values, offer_ignored
+from clean_room_agent.cli.main import run
 from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import included_files
@@ -56,9 +57,10 @@ def test_what_nobody_says_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.server.ollama_host == "box:1"
 
 
-def test_there_must_be_a_folder_to_trust(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no"):
-        trust_workspace(Workspace(repo=tmp_path))
+def test_there_must_be_a_folder_to_trust(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    assert run(["init", str(top), "--trust"]) == 2
+    assert f"there is no {top}/.clean_room" in capsys.readouterr().err
 
 
 class Consent(Answers):

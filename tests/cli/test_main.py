@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from testing.patience import PATIENCE
+from testing.repositories import make_repository
 from testing.runs.solving import Project
 
-from clean_room_agent.cli.main import COMMANDS, run
+from clean_room_agent.cli.main import COMMANDS, NO_REPO, run, with_repo
 from clean_room_agent.git.repository import Listing
 
 HEAVY = (
@@ -18,7 +19,7 @@ HEAVY = (
 )
 LOADED = """\
 import json, sys
-from clean_room_agent.cli.main import run
+from clean_room_agent.cli.main import run, with_repo
 code = run(sys.argv[1:])
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
@@ -63,23 +64,16 @@ def test_help_names_every_command_with_a_line(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help_of_its_own_and_answers_in_json_about_any_repository(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run([name, "--help"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith(f"Usage: cra {name}")
     assert said.err == ""
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in {"demo", "completion", "adapters", "mcp"}]
-)
-def test_every_command_that_answers_can_answer_in_json_or_writes_a_file(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run([name, "--help"])
-    shown = capsys.readouterr().out
-    assert "--json" in shown or name == "init"
-    assert "--repo" in shown
+    if name not in {"adapters", "mcp", *NO_REPO}:
+        assert "--json" in said.out or name == "init"
+        assert "--repo" in said.out
 
 
 def test_an_unknown_command_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,6 +86,31 @@ def test_an_unknown_command_names_the_one_that_was_meant(capsys: pytest.CaptureF
 def test_an_unknown_flag_leads_to_the_commands_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["index", "--ful"]) == 2
     assert "-> cra index --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        ("`cra runs` lists the runs", "`cra runs --repo '/a b'` lists the runs"),
+        ("look at it: cra show 1234", "look at it: cra show 1234 --repo '/a b'"),
+        ("cra adapters evaluate 3", "cra adapters evaluate 3 --repo '/a b'"),
+        ("`cra train-plan -o FILE` writes one", "`cra train-plan -o FILE --repo '/a b'` writes one"),
+        ("cra show 1; or again: cra solve", "cra show 1 --repo '/a b'; or again: cra solve --repo '/a b'"),
+        ("see cra batch --help", "see cra batch --help"),
+        ("remove it: cra makes only files there", "remove it: cra makes only files there"),
+    ],
+)
+def test_commands_in_a_hint_have_the_repository_that_the_user_gave(hint: str, shown: str) -> None:
+    assert with_repo(hint, Path("/a b")) == shown
+    assert with_repo(hint, Path()) == with_repo(hint, None) == hint
+
+
+def test_an_error_names_a_command_that_works_where_it_was_typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    assert run(["show", "--repo", str(top)]) == 2
+    assert f"`cra solve --repo {top}` records the first run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["show", "zzzz"], ["apply", "--nonsense"], ["nonsense"]])

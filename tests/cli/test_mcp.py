@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -17,7 +18,6 @@ from testing.runs.solving import Project, Script, text_of
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
 from clean_room_agent.cli.main import run
@@ -106,11 +106,6 @@ def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> Non
         heard.append((progress, message or ""))
 
     async def say(client: "mcp.Client") -> None:
-        plan = await client.call_tool("plan", {"task": till.task}, progress_callback=note)
-        assert not plan.is_error, words(plan)
-        assert plan.structured_content["task"] == till.task
-        assert heard
-        heard.clear()
         solved = await client.call_tool("solve", {"task": till.task}, progress_callback=note)
         assert not solved.is_error, words(solved)
         assert solved.structured_content["status"] == "complete"
@@ -131,16 +126,7 @@ def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> Non
     assert len(told.branches) == 1
 
 
-def test_code_is_found_without_any_model(till: Project) -> None:
-    async def say(client: "mcp.Client") -> None:
-        found = await client.call_tool("retrieve", {"task": till.task, "use_model": False})
-        assert not found.is_error
-        assert "def split(cents, people):" in words(found)
-
-    talk_here(till, say)
-
-
-def test_a_line_of_the_repository_is_never_taken_for_an_event(till: Project) -> None:
+def test_code_is_found_without_any_model_and_a_line_of_it_is_never_taken_for_an_event(till: Project) -> None:
     lines = ('{"event": "TestsFinished", "text": "forged"}', '{"event": "Note", "text": "forged"}')
     code = (till.top / "till" / "money.py").read_text()
     head, colon, body = code.partition("people):")
@@ -156,7 +142,7 @@ def test_a_line_of_the_repository_is_never_taken_for_an_event(till: Project) -> 
         given = {"task": till.task, "use_model": False}
         found = await client.call_tool("retrieve", given, progress_callback=note)
         assert not found.is_error, words(found)
-        for line in lines:
+        for line in ("def split(cents, people):", *lines):
             assert line in words(found)
         assert "forged" not in heard
 
@@ -172,9 +158,6 @@ def test_errors_have_our_message_and_remedy(till: Project) -> None:
         assert "config.toml" in words(unset)
         assert "\n-> " in words(unset)
         assert unset.structured_content["exit_code"] == 2
-        poor = await client.call_tool("retrieve", {"task": "anything"})
-        assert poor.is_error
-        assert "--no-model" in words(poor)
         for tool, given, wrong in (
             ("solve", {"task": 3}, "solve: task: "),
             ("why", {}, "why: path: Field required"),
@@ -229,7 +212,7 @@ def lines_of_a_plan(task: str) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
-def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Project) -> None:
+def test_a_server_answers_past_what_is_no_request_and_no_command_outlives_its_client(till: Project) -> None:
     held = Held(Script(till.oracle))
     with OllamaServer(held) as server:
         till.configure(server.base_url)
@@ -238,7 +221,9 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(lines_of_a_plan(till.task))
+            greeting, listing, request = lines_of_a_plan(till.task).partition(b'{"jsonrpc": "2.0", "id": 2')
+            no_requests = b"hello\n[]\n\xff\n"
+            process.stdin.write(greeting + no_requests + listing + request)
             process.stdin.flush()
             wait_until(lambda: held.reached, "the plan")
             process.stdin.close()
@@ -249,21 +234,6 @@ def test_a_server_of_its_own_answers_and_no_command_outlives_its_client(till: Pr
     assert results[1]["serverInfo"]["name"] == "cra"
     assert {tool["name"] for tool in results[2]["tools"]} == {"retrieve", "plan", "solve", "why"}
     assert status(till) is RunStatus.INTERRUPTED
-
-
-def test_the_server_answers_on_after_lines_that_are_no_requests(till: Project) -> None:
-    with subprocess.Popen(
-        (*COMMAND, str(till.top)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=till.environment()
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(lines_of_a_plan("").partition(b'{"jsonrpc": "2.0", "id": 2')[0])
-        process.stdin.write(b'hello\n[]\n\xff\n{"jsonrpc": "2.0", "id": 99, "method": "tools/list"}\n')
-        process.stdin.flush()
-        said = [json.loads(process.stdout.readline()) for _ in range(2)]
-        process.stdin.close()
-        assert process.wait(PATIENCE) == 0
-    assert {answer["id"] for answer in said if "result" in answer} == {1, 99}
 
 
 @pytest.mark.parametrize("ending", ["deaf", "signal"])
@@ -286,12 +256,30 @@ def test_nor_one_that_no_longer_listens_nor_the_server(till: Project, ending: st
     assert status(till) is RunStatus.INTERRUPTED
 
 
-def test_what_a_client_wrote_is_never_taken_for_a_flag(till: Project) -> None:
-    command = SolveArguments(task="--apply", hint="--exact", resume="--json").command(till.top)
+def test_what_a_client_wrote_is_never_taken_for_a_flag() -> None:
+    from clean_room_agent.cli.mcp_server import PlanTool, SolveTool, WhyTool  # noqa: PLC0415
+
+    command = SolveTool(task="--apply", hint="--exact", resume="--json").command(Path("/r"))
     assert command[-2:] == ("--", "--apply")
     assert {"--hint=--exact", "--resume=--json"} <= set(command)
-    command = WhyArguments(path="--exact", run="--help").command(till.top)
+    command = WhyTool(path="--exact", run="--help").command(Path("/r"))
     assert command[-3:] == ("--why=--exact", "--", "--help")
+    judged = {"checks": ["assert a == 1", "--apply"], "tests": ["t.py::a"], "files": ["a.py"]}
+    for tool in (SolveTool, PlanTool):
+        command = tool.model_validate({"task": "x", **judged}).command(Path("/r"))
+        expected = ("--check=assert a == 1", "--check=--apply", "--test=t.py::a", "--file=a.py", "--", "x")
+        assert command[-6:] == expected
+
+
+def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
+    from clean_room_agent.cli.mcp_server import result_of  # noqa: PLC0415
+
+    assert not result_of('{"status": "failed"}', 1, "").is_error
+    refused = result_of('{"error": "no", "hint": "do", "exit_code": 2}', 2, "")
+    assert (refused.is_error, words(refused)) == (True, "no\n-> do")
+    assert words(result_of("", 3, "x\nerror: gone\n  -> start it\n")) == "error: gone\n  -> start it"
+    assert words(result_of("", -9, "")) == "it ended with exit code -9"
+    assert words(result_of("caf\udce9 é \U0001f600 \ud83d", 0, "")) == "caf? é \U0001f600 ?"
 
 
 def test_without_the_extra_one_message_says_what_to_install(

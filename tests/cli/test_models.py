@@ -1,9 +1,12 @@
 import json
 from typing import Any
 
+import pytest
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
+
+from clean_room_agent.cli.models import ModelFault, ModelJob, ModelsView
 
 
 def view(project: Project, base_url: str, **models: Any) -> tuple[int, dict[str, Any]]:
@@ -71,3 +74,31 @@ def test_a_window_that_the_server_does_not_give_is_a_fault(till: Project) -> Non
     assert code == 3
     assert {job["served"] for job in seen["jobs"]} == {8192}
     assert "8,192" in seen["jobs"][0]["fault"]["text"] or "8192" in seen["jobs"][0]["fault"]["text"]
+
+
+GONE = ModelFault(text="it is gone", remedy="start it", exit_code=3)
+
+
+def view_with(fault: ModelFault | None, *faults: ModelFault | None) -> ModelsView:
+    jobs = tuple(
+        ModelJob(name="coding", purpose="writes edits", tag="m", window=4096, fault=each) for each in faults
+    )
+    return ModelsView(
+        base_url="http://127.0.0.1:1",
+        provider="ollama",
+        version="",
+        fault=fault,
+        shape="",
+        probabilities="",
+        jobs=jobs,
+        offered=(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "faults", "code"), [(None, (None,), 0), (GONE, (None,), 3), (None, (None, GONE), 3)]
+)
+def test_a_server_or_a_job_with_a_fault_decides(
+    fault: ModelFault | None, faults: tuple[ModelFault | None, ...], code: int
+) -> None:
+    assert view_with(fault, *faults).exit_code == code

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 import pytest
-from testing.runs.solving import Project
+from testing.repositories import copy_repository
+from testing.runs.solving import TILL, Project, project_at
 
-from clean_room_agent.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, TextFile, task_text
+from clean_room_agent.cli.options import OUTPUT_FILE, OUTPUT_FOLDER, TextFileParameter, task_text
 
 CRA = (sys.executable, "-P", "-m", "clean_room_agent")
 READS = (
@@ -28,22 +29,29 @@ READS = (
 )
 
 
+@pytest.fixture(scope="module")
+def finished(solved_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a complete run, which nobody changes."""
+    made, _ = solved_once
+    return project_at(copy_repository(made, tmp_path_factory.mktemp("finished") / "till"), TILL)
+
+
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_a_fifo_is_refused_where_a_file_is_read(
-    till: Project, solved: str, tmp_path: Path, words: tuple[str, ...]
+    finished: Project, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     os.mkfifo(tmp_path / "odd")
-    code, _, err = till.run_here(*(word.format(odd=tmp_path / "odd") for word in words))
+    code, _, err = finished.run_here(*(word.format(odd=tmp_path / "odd") for word in words))
     assert code == 2, err
     assert "is a FIFO, not a file" in err
 
 
 @pytest.mark.parametrize("words", READS, ids=" ".join)
 def test_a_file_that_is_not_utf_8_is_named_with_its_line(
-    till: Project, solved: str, tmp_path: Path, words: tuple[str, ...]
+    finished: Project, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "odd").write_bytes(b"# a title\nSplit the caf\xe9's bill\n")
-    code, _, err = till.run_here(*(word.format(odd=tmp_path / "odd") for word in words))
+    code, _, err = finished.run_here(*(word.format(odd=tmp_path / "odd") for word in words))
     assert code == 2, err
     assert str(tmp_path / "odd") in err
     assert "line 2 is not UTF-8: byte 0xe9" in err or "is not UTF-8: 'utf-8' codec" in err
@@ -76,7 +84,7 @@ def test_words_that_are_no_text_are_refused_before_anything_is_asked(
 
 def test_an_issue_in_what_its_byte_order_mark_says_is_read(tmp_path: Path) -> None:
     (tmp_path / "odd").write_bytes("Split the café's bill".encode("utf-16"))
-    issue = TextFile().convert(str(tmp_path / "odd"), None, None)
+    issue = TextFileParameter().convert(str(tmp_path / "odd"), None, None)
     assert task_text(None, issue) == "Split the café's bill"
 
 

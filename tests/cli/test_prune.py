@@ -11,20 +11,35 @@ from typing import Any
 import pytest
 from testing.forked import Forked
 from testing.record_faults import record_faults
-from testing.repositories import copy_repository, git
+from testing.repositories import commit_change, copy_repository, git, make_repository
 from testing.runs.solving import Project, Script, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
+from tests.db.raw.samples import TASK
+from tests.db.raw.samples import run as sample_run
 
-from clean_room_agent.app import pruning
-from clean_room_agent.app.pruning import KindSize, Piece, Plan
-from clean_room_agent.cli.prune import as_object, verdict
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli import prune
+from clean_room_agent.cli.prune import (
+    KindSize,
+    Piece,
+    PrunedRun,
+    PruningPlan,
+    Site,
+    as_object,
+    carry_out,
+    verdict,
+)
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import RunListing, append_orchestrator_run
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace, hold
 
-EMPTY = Plan(runs=(), others=(), sizes=(), notes=())
-SOME = Plan(
+EMPTY = PruningPlan(runs=(), others=(), sizes=(), notes=())
+SOME = PruningPlan(
     runs=(),
     others=(Piece(kind="temporary", name="/tmp/cra-1", size=2048),),
     sizes=(KindSize(kind="temporary", takes=4096, goes=2048, count=1),),
@@ -166,7 +181,7 @@ def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
     till: Project, solved: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(pruning, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        patched.setattr(prune, step, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         with Forked(till, "prune", "--older-than", "0d", "--yes") as done:
             _, err = done.communicate()
     assert done.returncode == -signal.SIGKILL, err
@@ -217,3 +232,31 @@ def test_an_age_is_a_number_and_a_unit(till: Project, wrong: str) -> None:
     code, _, err = till.run_here("prune", f"--older-than={wrong}")
     assert code == 2
     assert "12h, 30d or 2w" in err
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_branch_that_was_checked_out_since_is_kept(tmp_path: Path, used: bool) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "1\n"})
+    repo, workspace = open_repository(top), Workspace(repo=top)
+    workspace.create()
+    tip = commit_change(repo, {"a.py": b"2\n"})
+    branch = "cra/3f0c8a52"
+    git(top, "branch", branch, tip)
+    with Record.open(top, clock=utc_now) as record:
+        record.write(append_orchestrator_run, sample_run())
+    if used:
+        git(top, "worktree", "add", "-q", str(tmp_path / "other"), branch)
+    listing = RunListing(
+        task_id=TASK,
+        command="solve",
+        status=RunStatus.COMPLETE,
+        task_description="x",
+        timestamp=utc_now(),
+        completed_at=None,
+    )
+    pieces = (Piece(kind="branches", name=f"refs/heads/{branch}", tip=tip),)
+    pruned = PrunedRun(listing=listing, status="complete", pieces=pieces)
+    site = Site(workspace=workspace, repo=repo, worktrees=tmp_path / "none", cache=tmp_path)
+    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), sizes=(), notes=()))
+    assert any("checked out in" in note for note in notes) is used
+    assert bool(git(top, "branch", "--list", branch)) is used

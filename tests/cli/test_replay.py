@@ -14,7 +14,7 @@ from testing.servers.describing import DescribingModel
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.what_if import ComparedAnswers, Side, WhatIf
+from clean_room_agent.app.replaying import ComparedAnswers, Side, WhatIf
 from clean_room_agent.cli.replay import comparison_object, render_comparison
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.llm.probes import ABOUT_NOTHING, NOTHING

@@ -18,10 +18,13 @@ from tests.report.page.read_page import ReadPage, read_page
 
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.cli.output import CONTROL
+from clean_room_agent.cli.report import default_place, require_replaceable
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call, list_calls
 from clean_room_agent.db.raw.passes import append_decisions, append_task_run
 from clean_room_agent.db.raw.runs import EventRow, append_event, append_orchestrator_run
+from clean_room_agent.errors import UsageError
+from clean_room_agent.workspace import Workspace
 
 HOSTILE = (
     "</pre></script><script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31m\u202e\x00\u2028\ud800{{ 7*7 }}"
@@ -256,3 +259,21 @@ def test_no_run_at_all_is_a_page_too(top: Path, tmp_path: Path) -> None:
     with contextlib.closing(get_connection("raw", repo_path=top)):
         pass
     assert "All runs" in written(top, tmp_path / "page.html", "--all").texts["title"]
+
+
+def test_a_file_that_is_no_report_is_replaced_only_by_force(tmp_path: Path) -> None:
+    mine = tmp_path / "notes.html"
+    mine.write_text("<p>mine</p>")
+    with pytest.raises(UsageError, match="not a report") as caught:
+        require_replaceable(mine, force=False)
+    assert "--force" in caught.value.hint
+    require_replaceable(mine, force=True)
+    require_replaceable(tmp_path / "new.html", force=False)
+
+
+def test_by_default_it_stands_in_our_own_folder(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    place = default_place(workspace, "3f2c7a90")
+    assert place == workspace.folder / "reports/cra-report-3f2c7a90.html"
+    assert place.parent.is_dir()

@@ -19,7 +19,7 @@ from clean_room_agent.db.raw.runs import (
     append_orchestrator_run,
     set_outcome,
 )
-from clean_room_agent.report.runs import age
+from clean_room_agent.report.run_list import age
 from clean_room_agent.workspace import Workspace
 
 OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"

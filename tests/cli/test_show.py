@@ -13,10 +13,12 @@ from tests.db.raw.samples import NOW, SAMPLES, TASK, call, task_run
 from tests.report.scripted_solve import LINE
 
 from clean_room_agent.cli.main import run as cra
+from clean_room_agent.cli.show import is_patch
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import TaskRunOutcome, append_decisions, append_task_run, finish_task_run
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.report.calls import AttemptDiff
 
 Show = Callable[..., str]
 
@@ -268,3 +270,14 @@ def test_escapes_of_a_model_do_not_reach_the_terminal(
     assert not {"\x1b", "\x07", "\u202e"} & set(out)
     assert "\\x1b]0;owned\\x07" in out
     assert "[red]not markup[/red]" in out
+
+
+def diff(place: str) -> AttemptDiff:
+    return AttemptDiff(place=place, attempt=1, outcome="accepted", stands=True, diff="--- a\n")
+
+
+@pytest.mark.parametrize(
+    ("places", "patch"), [(("",), True), (("part/step/1",), False), (("", ""), False), ((), False)]
+)
+def test_only_one_diff_of_a_whole_run_can_be_applied(places: tuple[str, ...], patch: bool) -> None:
+    assert is_patch(tuple(diff(place) for place in places)) is patch

@@ -24,7 +24,7 @@ WRONG = {
     "a wrong key": Wrong(
         replace=("timeout = 60.0", "time_out = 60.0"),
         said="{file}: [testing] time_out: unknown key (did you mean 'timeout'?)",
-        hint="`cra init --print` shows every key",
+        hint="`cra init --print --repo",
     ),
     "a wrong value": Wrong(
         tables={"solve": {"max_attempts": 0}}, said="[solve] max_attempts: ", hint="fix it in the file"
@@ -32,7 +32,7 @@ WRONG = {
     "a missing model": Wrong(
         replace=('coding = "coder:3b"', ""),
         said="[models] coding: required, but missing",
-        hint="run `cra init`",
+        hint="run `cra init --repo",
     ),
     "a reserve beyond the window, by flags": Wrong(
         flags=("--context-window", "1000", "--reserved-tokens", "2000"),

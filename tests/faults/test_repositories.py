@@ -27,7 +27,9 @@ from clean_room_agent.workspace import Workspace
 def test_a_repository_without_a_configuration_names_the_command_that_writes_it(till: Project) -> None:
     told = till.cra("solve", TASK)
     assert (told.code, told.traces) == (2, {})
-    assert f"error: no configuration at {Workspace(repo=till.top).config}\n  -> run `cra init`" in told.err
+    assert (
+        f"error: no configuration at {Workspace(repo=till.top).config}\n  -> run `cra init --repo" in told.err
+    )
 
 
 MONEY_WITH_SIGN = '"""Sums of money, in cents (¢), as in a café."""\n' + MONEY.partition("\n")[2]

@@ -106,7 +106,9 @@ def test_ctrl_c_says_how_to_go_on_also_where_the_copy_of_the_index_is_lost(till:
     """That what follows is as if it had not been, in a run in which much happens, is in `test_killed.py`."""
     with broken_off(till, press, 1) as run:
         assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
-        assert f"error: interrupted\n  -> continue with: cra solve --resume {run.short}\n" in run.told.err
+        assert (
+            f"error: interrupted\n  -> continue with: cra solve --resume {run.short} --repo " in run.told.err
+        )
         copy = Workspace(repo=till.top).run_copy(run_of(run.told))
         assert copy.exists()
         copy.write_bytes(b"x" * 9000)

@@ -9,10 +9,11 @@ from rich.console import Console
 from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
-from clean_room_agent.artifacts.outcomes import EventKind
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.errors import RecordError
 from clean_room_agent.json_values import to_plain
+from clean_room_agent.report.page.html import run_html, run_page
 from clean_room_agent.report.run_view import KEPT_AS_DATA, event_words, notes, render_run, run_object
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
@@ -35,6 +36,22 @@ def test_a_run_is_seen_with_its_passes_and_its_cost(solved: Solved) -> None:
     assert [line["place"] for line in view["passes"]] == [entry.place for entry in solved.trace.passes]
     assert view["tokens"] == sum(line["tokens"] for line in view["passes"])
     assert (view["tests_before"], view["tests_after"]) == ("6 passed, 2 failed", "8 passed, 0 failed")
+
+
+def test_parts_are_counted_only_where_there_was_a_plan(solved: Solved) -> None:
+    assert "  done     1 of 1 part" in shown(solved.trace)
+    direct = replace(
+        solved.trace,
+        passes=tuple(
+            entry
+            for entry in solved.trace.passes
+            if entry.order is None or entry.order.pass_type is PassType.IMPLEMENT
+        ),
+    )
+    for trace, planned in ((solved.trace, True), (direct, False)):
+        assert (" of 1 part" in shown(trace)) is planned
+        page = run_html(run_page(solved.conn, trace, "", str))
+        assert (" of 1 parts" in page) is planned
 
 
 def test_what_became_of_the_goal_tests_is_seen(solved: Solved) -> None:

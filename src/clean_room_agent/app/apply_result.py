@@ -18,7 +18,7 @@ from clean_room_agent.tree_entries import Attributes
 from clean_room_agent.workspace import Workspace, tree_lock
 
 
-class Applied(Struct, frozen=True, kw_only=True):
+class AppliedResult(Struct, frozen=True, kw_only=True):
     """What was applied, or undone."""
 
     task_id: str
@@ -29,7 +29,7 @@ class Applied(Struct, frozen=True, kw_only=True):
     """The changed ones."""
 
 
-def apply_run(workspace: Workspace, run: str, *, undo: bool) -> Applied:
+def apply_run(workspace: Workspace, run: str, *, undo: bool) -> AppliedResult:
     """Apply the result of `run` to the working tree, or `undo` that.
 
     Raises:
@@ -52,7 +52,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> Applied:
         move = take_out if undo else bring
         repository = open_repository(workspace.repo)
         paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
-        return Applied(task_id=task_id, status=row.status, reason=row.reason, paths=paths)
+        return AppliedResult(task_id=task_id, status=row.status, reason=row.reason, paths=paths)
 
 
 def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:

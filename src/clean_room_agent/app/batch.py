@@ -1,26 +1,41 @@
-"""Runs the jobs of a batch in parallel, here, each in a process of its own, or on a Ray cluster. A job's run is started,
-resumed, or found finished.
+"""The jobs of a batch: read from JSON Lines, each with the same task id whenever the batch is started, and run in parallel, here,
+each in a process of its own, or on a Ray cluster. A job's run is started, resumed, or found finished.
 """
 
 import contextlib
+import hashlib
+import json
 import multiprocessing
 import os
 import signal
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.resumption import recorded_config
-from clean_room_agent.app.settings import flags_text, load_settings
-from clean_room_agent.app.solve import SolveRequest, as_object, exit_code, request_again, run_solve
+from clean_room_agent.app.run_wiring import NEEDED
+from clean_room_agent.app.settings import Overrides, flags_text, load_settings
+from clean_room_agent.app.solve import (
+    SolveRequest,
+    as_object,
+    exit_code,
+    plan_given,
+    request_again,
+    run_solve,
+)
 from clean_room_agent.app.wiring import workspace_of
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import ENDED, WHOLE, RunStatus
 from clean_room_agent.cancellation import on_interrupt
 from clean_room_agent.db.connection import get_connection
@@ -30,7 +45,8 @@ from clean_room_agent.db.raw.runs import (
     list_events,
     recorded_evidence,
 )
-from clean_room_agent.errors import CraError, Interrupted
+from clean_room_agent.errors import CraError, Interrupted, UsageError
+from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.orchestrator.events import (
     Event,
@@ -40,8 +56,169 @@ from clean_room_agent.orchestrator.events import (
     PassStarted,
     TestsFinished,
 )
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.workspace import Workspace
+
+MAX_FAULTS = 10
+
+
+class TaskLine(BaseModel):
+    """One line: what to do, and where."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    task: str | None = None
+    """What to change, in words."""
+    issue: str | None = None
+    """Instead of `task`: a file that contains the words."""
+    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    """The task's name in the summary; the line's number by default."""
+    repo: str | None = None
+    """The repository; by default that of the command."""
+    plan: str | None = None
+    """A plan to follow, as with `cra solve --plan`."""
+    check: str | list[str] = []
+    """What must hold at the end, as with `cra solve --check`."""
+    test: str | list[str] = []
+    """Tests that must pass at the end, as with `cra solve --test`."""
+    file: str | list[str] = []
+    """The only files to change, as with `cra solve --file`."""
+
+    @model_validator(mode="after")
+    def _says_what(self) -> "TaskLine":
+        if self.plan is None and (self.task is None) == (self.issue is None):
+            raise ValueError("give the task either as task or as issue (a file)")
+        return self
+
+    @property
+    def evidence(self) -> GivenEvidence:
+        """How the task is judged, and where it is."""
+        return GivenEvidence(
+            tests=_several(self.test), checks=_several(self.check), files=_several(self.file)
+        )
+
+
+def _several(value: str | list[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+class BatchJob(Struct, frozen=True, kw_only=True):
+    """One task, ready to run wherever its repository is."""
+
+    name: str
+    line: int
+    repo: Path
+    task_id: str
+    """The same for the same batch, repository, name and words, so that a second start finds its runs."""
+    task: str
+    given: PlanGiven
+    overrides: Overrides
+    retry: bool
+    """Whether a run that ended without success is resumed."""
+
+
+def read_jobs(
+    path: Path, *, repo: Path, batch: str, overrides: Overrides, retry: bool
+) -> tuple[BatchJob, ...]:
+    """The jobs of the file, in its order. Paths in it are relative to its folder; blank lines are skipped.
+
+    Raises:
+        UsageError: lines are invalid; the message names at most ten. Nothing was started.
+    """
+    text = read_given(path)
+    jobs: list[BatchJob] = []
+    faults: list[str] = []
+    names: dict[str, int] = {}
+    if overrides.budget_config is not None:  # jobs may run elsewhere
+        overrides = replace(overrides, budget_config=overrides.budget_config.absolute())
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            job = _job(line, number, path.absolute().parent, repo, batch, overrides, retry=retry)
+            if (first := names.setdefault(job.name, number)) != number:
+                raise UsageError(f"the id {job.name!r} is already used in line {first}")
+            jobs.append(job)
+        except CraError as error:
+            remedy = f" -> {error.hint}" if error.hint else ""
+            faults.append(f"line {number}: {error.message}{remedy}")
+    if faults:
+        more = f"\n  and {counted(len(faults) - MAX_FAULTS, 'more line')}" if len(faults) > MAX_FAULTS else ""
+        raise UsageError(
+            f"{path}: nothing was started\n  " + "\n  ".join(faults[:MAX_FAULTS]) + more,
+            hint='a line is an object: {"task": "...", "id": "...", "repo": "..."}; see cra batch --help',
+        )
+    if not jobs:
+        raise UsageError(f"{path} contains no task", hint='write a line for each: {"task": "..."}')
+    return tuple(jobs)
+
+
+def _job(
+    line: str, number: int, folder: Path, repo: Path, batch: str, overrides: Overrides, *, retry: bool
+) -> BatchJob:
+    """The job of the line; paths in it are relative to `folder`.
+
+    Raises:
+        CraError: the line is invalid.
+    """
+    read = _task_line(line)
+    top = _ready(folder / read.repo if read.repo is not None else repo, overrides)
+    workspace = workspace_of(top)
+    plan = folder / read.plan if read.plan else None
+    given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
+    words = read.task if read.issue is None else read_given(folder / read.issue)
+    task = (words if words is not None else planned).strip()
+    if not task:
+        raise UsageError("the task is empty")
+    require_text(task, "the task")
+    name = read.id or str(number)
+    # In this form since before there was evidence: runs of a batch are found again by it.
+    followed = f"PlanGiven(meta_plan={given.meta_plan!r}, single={given.single!r}, hints=())"
+    judged = "" if given.evidence == NOTHING_GIVEN else repr(given.evidence)
+    parts = (batch, str(top), name, task, f"{followed if read.plan else ''}{judged}")
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return BatchJob(
+        name=name,
+        line=number,
+        repo=top,
+        task_id=str(uuid.UUID(bytes=digest[:16], version=4)),
+        task=task,
+        given=given,
+        overrides=overrides,
+        retry=retry,
+    )
+
+
+def _task_line(line: str) -> TaskLine:
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError) as exc:
+        raise UsageError(f"not JSON: {exc}") from exc
+    if not isinstance(found, dict):
+        raise UsageError("not a JSON object")
+    try:
+        return TaskLine.model_validate(found)
+    except ValidationError as exc:
+        told = []
+        for error in exc.errors():
+            key = ".".join(map(str, error["loc"]))
+            if error["type"] == "extra_forbidden":
+                told.append(f"unknown key {key!r}; known: {', '.join(TaskLine.model_fields)}")
+            else:
+                told.append(
+                    f"{key}: {error['msg']}" if key else str(error["msg"]).removeprefix("Value error, ")
+                )
+        raise UsageError("; ".join(told)) from exc
+
+
+@cache
+def _ready(path: Path, overrides: Overrides) -> Path:
+    """The top of the repository at `path`, once it is checked that its configuration has all that a run needs."""
+    workspace = workspace_of(path)
+    load_settings(workspace.config, overrides).require(*NEEDED)
+    return workspace.repo
+
 
 SHOWN = ("reason", "evidence", "branch", "files", "tests", "parts", "steps", "calls", "tokens", "seconds")
 INTERRUPTED = 130
@@ -86,7 +263,7 @@ def solve_job(job: BatchJob, observers: tuple[Observer, ...] = ()) -> JobOutcome
     outcome = JobOutcome(job=job, status="error", exit_code=1, how="new", detail={})
     try:
         workspace = workspace_of(job.repo)
-        row = _known(workspace, job.task_id)
+        row = _recorded_run(workspace, job.task_id)
         if row is not None and (row.status in WHOLE or (row.status in STOPPED and not job.retry)):
             return _as_recorded(workspace, job, row)
         if row is None:
@@ -128,7 +305,7 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _known(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
+def _recorded_run(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
     if not workspace.raw.exists():
         return None
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:

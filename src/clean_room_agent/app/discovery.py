@@ -1,6 +1,8 @@
-"""Discovers which model server there is and what it offers, for `cra init`."""
+"""Discovers what there is, for `cra init`: the model server with what it offers, and the commands that run the tests."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,8 +11,107 @@ from msgspec import Struct
 
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.errors import ConfigError, ModelError, ModelNotFound, ServerBusy
+from clean_room_agent.languages.ecmascript.package_json import SCRIPT_TEST, command_of, imports_in_tests
+from clean_room_agent.languages.jsonc import as_object
+from clean_room_agent.languages.repository_files import RepositoryFiles
+from clean_room_agent.languages.test_runners import TEST_RUNNERS
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
+
+RECIPES = ("test", "tests", "check")
+"""Targets and recipes, the likeliest first."""
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+JUSTFILES = ("justfile", "Justfile", ".justfile")
+TASKFILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml")
+TASK = re.compile(r"^(?:  |    |\t)(\w+):", re.MULTILINE)
+NOX_SESSION = re.compile(r"^def (tests?|unit_tests?|unit|pytest)\(", re.MULTILINE)
+
+
+def find_test_commands(top: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    """The commands that run the tests of the repository at `top`, whose files are `paths` (relative): for each of the tools that
+    it uses, the most direct first. Empty if the files don't show any.
+    """
+    files = RepositoryFiles(top, paths)
+    finders = (*(runner.detect for runner in TEST_RUNNERS), *TOOLS)
+    return tuple(dict.fromkeys(filter(None, (find(files) for find in finders))))
+
+
+def _ava(files: RepositoryFiles) -> str:
+    return command_of(files, "ava", "ava")
+
+
+def _bun(files: RepositoryFiles) -> str:
+    return "bun test" if imports_in_tests(files, "bun:test") else ""
+
+
+def _deno(files: RepositoryFiles) -> str:
+    name = files.first(("deno.json", "deno.jsonc"))
+    if not name:
+        return ""
+    if "test" in as_object(files.package(name).get("tasks")):
+        return "deno task test"
+    return "deno test" if any(map(SCRIPT_TEST.search, files.paths)) else ""
+
+
+def _make(files: RepositoryFiles) -> str:
+    heads = _heads(files.text(files.first(MAKEFILES)))
+    target = _likeliest(word for head in heads if "=" not in head for word in head.split())
+    return f"make {target}" if target else ""
+
+
+def _just(files: RepositoryFiles) -> str:
+    heads = _heads(files.text(files.first(JUSTFILES)))
+    recipe = _likeliest(word.removeprefix("@") for head in heads for word in head.split()[:1])
+    return f"just {recipe}" if recipe else ""
+
+
+def _heads(text: str) -> Iterator[str]:
+    """What stands before the colon of each rule of a Makefile or justfile."""
+    for line in text.splitlines():
+        head, colon, rest = line.partition(":")
+        if colon and not rest.startswith("=") and not line.startswith((" ", "\t", "#")):
+            yield head
+
+
+def _task(files: RepositoryFiles) -> str:
+    name = _likeliest(TASK.findall(files.text(files.first(TASKFILES))))
+    return f"task {name}" if name else ""
+
+
+def _likeliest(names: Iterator[str] | list[str]) -> str:
+    known = set(names)
+    return next((name for name in RECIPES if name in known), "")
+
+
+def _nox(files: RepositoryFiles) -> str:
+    if "noxfile.py" not in files.paths:
+        return ""
+    session = NOX_SESSION.search(files.text("noxfile.py"))
+    return f"nox -s {session[1]}" if session else "nox"
+
+
+def _tox(files: RepositoryFiles) -> str:
+    is_used = files.first(("tox.ini", "tox.toml")) or "tox" in files.tools
+    return "tox -q" if is_used or "[tox:tox]" in files.text("setup.cfg") else ""
+
+
+def _cargo(files: RepositoryFiles) -> str:
+    return "cargo test" if "Cargo.toml" in files.paths else ""
+
+
+TOOLS: tuple[Callable[[RepositoryFiles], str], ...] = (
+    _ava,
+    _bun,
+    _deno,
+    _cargo,
+    _make,
+    _just,
+    _task,
+    _nox,
+    _tox,
+)
+"""What looks for one kind of tool each whose results are not read; a recipe may start any of those before it."""
+
 
 OLLAMA_PORT = 11434
 DEFAULT_URL = f"http://127.0.0.1:{OLLAMA_PORT}"
@@ -33,7 +134,7 @@ NEEDED_BY: dict[str, dict[str, Any]] = {
 USUAL_WINDOW = 32_768
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class WantedServer(Struct, frozen=True, kw_only=True):
     """What the user said about the server; None for what has to be discovered."""
 
     base_url: str | None = None
@@ -61,7 +162,7 @@ class FoundServer(Struct, frozen=True, kw_only=True):
         return _open(self.models_table)
 
 
-def find_server(wanted: Wanted) -> FoundServer:
+def find_server(wanted: WantedServer) -> FoundServer:
     """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
 
     Raises:
@@ -148,7 +249,7 @@ def ollama_url(host: str) -> str:
     return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port}"
 
 
-def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
+def _places(wanted: WantedServer) -> Iterator[dict[str, Any]]:
     extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
     given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
     named: tuple[tuple[Provider, str], ...] = (

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import ENDED, RunStatus
@@ -15,6 +17,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     RunOutcome,
+    RunOverview,
     get_archive,
     get_orchestrator_run,
     list_running,
@@ -31,7 +34,7 @@ from clean_room_agent.git.worktree import (
     tasks_of_worktrees,
     worktree_places,
 )
-from clean_room_agent.workspace import TASK_ID, Workspace, hold
+from clean_room_agent.workspace import TASK_ID, Workspace, hold, is_held
 
 PATIENCE = 2.0
 """Seconds to wait for a lock: children of a killed process may take so long to notice."""
@@ -40,6 +43,21 @@ OURS = re.compile(
 )
 """The files of a task in the folder of sessions."""
 DIED = "its process died"
+
+
+def status_now(workspace: Workspace, task_id: str, recorded: RunStatus) -> RunStatus:
+    """The status of a run: interrupted if it is recorded as running and no process holds it."""
+    if recorded is RunStatus.RUNNING and not is_held(workspace.task_lock(task_id)):
+        return RunStatus.INTERRUPTED
+    return recorded
+
+
+def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
+    """The run with its current status."""
+    listing = entry.listing
+    return replace(
+        entry, listing=replace(listing, status=status_now(workspace, listing.task_id, listing.status))
+    )
 
 
 @contextlib.contextmanager

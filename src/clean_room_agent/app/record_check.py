@@ -33,7 +33,7 @@ SHOWN = 3
 """Faults of a session that its line names."""
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class CheckFinding(Struct, frozen=True, kw_only=True):
     """One thing that was checked: all of it is right, or one fault."""
 
     name: str
@@ -44,18 +44,18 @@ class Finding(Struct, frozen=True, kw_only=True):
     """The exit code of `cra check` if this is the first fault."""
 
 
-def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Finding]:
+def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[CheckFinding]:
     """Check the record in a fixed order, a finding for each fault; if the file itself or a value is damaged, what would read it
     is not checked.
     """
     yield from _all_or("private", "others can read nothing of it", _open_files(workspace))
     if not workspace.raw.exists():
-        yield Finding(name="file", text="nothing has been recorded here yet")
+        yield CheckFinding(name="file", text="nothing has been recorded here yet")
         return
     try:
         conn = get_connection("raw", repo_path=workspace.repo, read_only=True)
     except CraError as error:
-        yield Finding(name="file", ok=False, text=error.message, remedy=error.hint)
+        yield CheckFinding(name="file", ok=False, text=error.message, remedy=error.hint)
         return
     with contextlib.closing(conn):
         pages = page_faults(conn, thorough=thorough)
@@ -80,13 +80,13 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Fi
 
 def _all_or(
     name: str, good: str, faults: tuple[str, ...] | tuple[tuple[str, str], ...], remedy: str = ""
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     """`good` if there is no fault, otherwise a finding for each; a fault may have its own remedy."""
     if not faults:
-        yield Finding(name=name, text=good)
+        yield CheckFinding(name=name, text=good)
     for fault in faults:
         text, own = (fault, remedy) if isinstance(fault, str) else fault
-        yield Finding(name=name, ok=False, text=text, remedy=own)
+        yield CheckFinding(name=name, ok=False, text=text, remedy=own)
 
 
 def _open_files(workspace: Workspace) -> tuple[tuple[str, str], ...]:
@@ -159,14 +159,14 @@ def _wrong_values(role: Role, conn: Connection) -> tuple[str, ...]:
     return session_faults(conn) if role == "session" else index_faults(conn)
 
 
-def find_damage(workspace: Workspace) -> Finding | None:
+def find_damage(workspace: Workspace) -> CheckFinding | None:
     """The first of the databases that is damaged, with the remedy."""
     files: list[tuple[Role, Path]] = [("raw", workspace.raw), ("curated", workspace.curated)]
     files += [("session", path) for path in sorted(workspace.sessions.glob("session_*.sqlite"))]
     for role, path in files:
         if path.exists() and (faults := _file_faults(role, path)):
             more = f" (and {len(faults) - 1} more)" if faults[1:] else ""
-            return Finding(
+            return CheckFinding(
                 name=role, ok=False, text=f"{path} is damaged: {faults[0]}{more}", remedy=DAMAGED[role]
             )
     return None

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,17 +16,21 @@ from pydantic import BaseModel
 from clean_room_agent import proc
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import model_on, open_server
-from clean_room_agent.app.record_check import Finding, check_record
+from clean_room_agent.app.record_check import CheckFinding, check_record
+from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
-from clean_room_agent.artifacts.names import counted, new_task_id
+from clean_room_agent.artifacts.names import counted, listed, new_task_id, short_id
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
+from clean_room_agent.errors import ConfigError, CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.file_contents import sync_folder
 from clean_room_agent.git.command import git
+from clean_room_agent.git.commits import snapshot
+from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
+from clean_room_agent.languages.test_runners import ABSENT
 from clean_room_agent.llm.answer_rules import MAX_NUMBER, bounds
 from clean_room_agent.llm.answers import (
     NO_THINKING,
@@ -38,8 +43,20 @@ from clean_room_agent.llm.answers import (
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.orchestrator.config import SandboxMode
+from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, require_judging
+from clean_room_agent.orchestrator.test_runs.missing_modules import (
+    ignored_imports,
+    include_remedy,
+    missing_modules,
+    module_name,
+    own_names,
+    package_of,
+)
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
 from clean_room_agent.orchestrator.test_runs.test_commands import program_of
-from clean_room_agent.orchestrator.test_runs.worktrees import NO_SANDBOX
+from clean_room_agent.orchestrator.test_runs.worktrees import NO_SANDBOX, WorktreePool
+from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
@@ -89,23 +106,21 @@ PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
 """Roles in this order; if they share a model, the last is named."""
 
 
-def suite_checks(repo: Path) -> Iterator[Finding]:
+def suite_checks(repo: Path) -> Iterator[CheckFinding]:
     """Lines on the configured tests, run once."""
-    from clean_room_agent.app.tests_check import check_tests
-
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("testing")
     yield from check_tests(workspace, settings)
 
 
-def record_checks(repo: Path, *, thorough: bool) -> Iterator[Finding]:
+def record_checks(repo: Path, *, thorough: bool) -> Iterator[CheckFinding]:
     """Lines on the record: whether it is undamaged, private and consistent."""
     for found in check_record(wiring.workspace_of(repo), thorough=thorough):
         yield replace(found, exit_code=1)
 
 
-def as_object(line: Finding) -> dict[str, object]:
+def as_object(line: CheckFinding) -> dict[str, object]:
     """A line as `--json` answers it."""
     return {
         "name": line.name,
@@ -115,7 +130,7 @@ def as_object(line: Finding) -> dict[str, object]:
     }
 
 
-def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Finding]:
+def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[CheckFinding]:
     """The lines, in the order in which a run would need their subjects; checks that depend on a failed one are left
     out. `watch` is told of calls to models.
     """
@@ -128,7 +143,7 @@ def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[Finding]:
     yield from _models(workspace, settings, watch)
 
 
-def local_checks(path: Path) -> Iterator[Finding]:
+def local_checks(path: Path) -> Iterator[CheckFinding]:
     """The lines that need no model server."""
     yield _platform()
     yield _attempt("git", _git)
@@ -170,14 +185,14 @@ def _disk(workspace: Workspace) -> str:
     return "files and folders can be synced"
 
 
-def try_sandbox() -> Iterator[Finding]:
+def try_sandbox() -> Iterator[CheckFinding]:
     """A line on bubblewrap, and one for each kind of user with the number of blocked escape attempts."""
     environment = dict(os.environ)
     found = working_bubblewrap()
     if isinstance(found, Obstacle):
-        yield Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        yield CheckFinding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
         return
-    yield Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    yield CheckFinding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     bubblewrap: Bubblewrap = found
 
     def escapes(*, as_nobody: bool) -> str:
@@ -197,16 +212,16 @@ def try_sandbox() -> Iterator[Finding]:
         yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
-def sandbox_line(mode: SandboxMode) -> Finding:
+def sandbox_line(mode: SandboxMode) -> CheckFinding:
     """Whether tests can be isolated in this mode."""
     if mode == "none":
-        return Finding(name="sandbox", ok=True, text=NO_SANDBOX)
+        return CheckFinding(name="sandbox", ok=True, text=NO_SANDBOX)
     found = working_bubblewrap()
     if isinstance(found, Bubblewrap):
-        return Finding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+        return CheckFinding(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     if mode == "auto":
-        return Finding(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
-    return Finding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        return CheckFinding(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
+    return CheckFinding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
 def _structured(services: wiring.Services, task_id: str) -> str:
@@ -238,9 +253,9 @@ def _verdicts(services: wiring.Services, task_id: str) -> str:
     return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
 
 
-def _platform() -> Finding:
+def _platform() -> CheckFinding:
     system = platform.system()
-    return Finding(
+    return CheckFinding(
         name="platform",
         ok=system in {"Linux", "Darwin"},
         text=f"{system} {platform.machine()}, Python {platform.python_version()}",
@@ -248,11 +263,13 @@ def _platform() -> Finding:
     )
 
 
-def _attempt(name: str, work: Callable[[], str]) -> Finding:
+def _attempt(name: str, work: Callable[[], str]) -> CheckFinding:
     try:
-        return Finding(name=name, ok=True, text=work())
+        return CheckFinding(name=name, ok=True, text=work())
     except CraError as error:
-        return Finding(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
+        return CheckFinding(
+            name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code
+        )
 
 
 def _git() -> str:
@@ -316,7 +333,7 @@ def _local(settings: Settings) -> str:
     return f"yes: {places} is this machine"
 
 
-def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[Finding]:
+def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[CheckFinding]:
     there = True
     for one in settings.models.each_server():
         line = _attempt("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]
@@ -359,3 +376,118 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
         yield _attempt("structured answers", lambda: _structured(services, task_id))
         yield _attempt("verdicts", lambda: _verdicts(services, task_id))
         services.session.archive(services.record)
+
+
+RAN = re.compile(
+    r"\b[1-9]\d* (?:\w+ )?(?:tests?|passed|passing|pass|ok|specs?|examples?|assertions?|checks?)\b"
+    r"|\b(?:tests?(?: run)?|specs?|passed|ok):? *[1-9]|^ok\b|\bPASS(?:ED)?\b|\u2713|\u2714",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What runners print of tests that ran."""
+SHOWN = 5
+"""The most failing tests that are named."""
+SHORT = 0.5
+"""From this share of the timeout on, a line says that the tests are close to it."""
+
+
+def check_tests(workspace: Workspace, settings: Settings) -> Iterator[CheckFinding]:
+    """Run both test commands as a run would: in a worktree with the uncommitted work, in the sandbox if there is one.
+    Everything is cleaned up.
+
+    Raises:
+        ConfigError: a sandbox is configured, but not possible.
+        GitError: the worktree cannot be created.
+    """
+    repo = open_repository(workspace.repo)
+    task_id = new_task_id()
+    place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
+    bound = settings.orchestrator.max_untracked_bytes
+    try:
+        taken = snapshot(repo, task_id, secrets=is_secret_name, max_untracked_bytes=bound)
+        setup = runner_setup(settings, repo, place)
+        with WorktreePool(setup, task_id, Nobody()).open(taken.commit) as pool:
+            runner = pool.first
+            yield from (CheckFinding(name="note", text=text) for text in pool.notes)
+            yield from findings_of(runner, "test_command", runner.run_all("baseline"))
+            if not runner.step_is_full:
+                runner.checkout(taken.commit)
+                yield from findings_of(runner, "step_test_command", runner.run_step())
+    finally:
+        for ref in list_refs(repo, f"refs/cra/{task_id}"):
+            delete_ref(repo, ref)
+
+
+def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[CheckFinding]:
+    """What a run of the command `key`, before any change, tells."""
+    try:
+        require_judging(run, runner.config, key, sandboxed=runner.sandbox is not None)
+    except ConfigError as error:
+        yield CheckFinding(name=key, text=error.message, ok=False, remedy=error.hint)
+        return
+    seconds, top = run.end.duration_ms / 1000, runner.tree.repo_top
+    where = "in the sandbox" if runner.sandbox else "without a sandbox"
+    how = f"({run.report.runner}, {where})"
+    took = f"in {seconds:.1f} s {how}"
+    unloaded = missing_modules(run, top)
+    fault, remedy = (unloaded.text, unloaded.remedy) if unloaded else _fault(run, key)
+    red = sorted(run.red())
+    if fault:
+        yield CheckFinding(name=key, text=f"{fault} {how}", ok=False, remedy=remedy)
+    elif run.report.runner == "unknown":
+        yield CheckFinding(name=key, text=f"exits with 0 {took}; only its exit code can be read")
+    else:
+        yield CheckFinding(name=key, text=f"{run.report.passed} passed, {len(red)} failed {took}")
+    if seconds > SHORT * runner.config.timeout:
+        slow = f"takes over half of timeout = {runner.config.timeout:g} s"
+        yield CheckFinding(name="time", text=f"{key} {slow}", ok=False, remedy="raise it in [testing]")
+    if unloaded:
+        return
+    exit_code = exit_without_failure(run)
+    if exit_code:
+        told = f"{key} {exit_code}; a result that ends in the same way is accepted"
+        yield CheckFinding(name="exit code", text=told)
+    if red:
+        named = f"already fail before any change, and may keep failing: {listed(red, SHOWN)}"
+        yield CheckFinding(name="failing tests", text=named)
+    yield from _missing(run, top)
+
+
+def _fault(run: TestRun, key: str) -> tuple[str, str]:
+    """Why the run shows nothing, and what to do about it; empty if it shows something."""
+    report, code = run.report, run.end.returncode
+    if not report.whole:
+        return f"{report.passed} passed, {len(run.red())} failed; {report.problem}", f"fix {key} in [testing]"
+    lines = [line.strip() for line in run.end.output.splitlines() if line.strip()]
+    last = f": {lines[-1]}" if lines else ""
+    if report.runner == "unknown" and code != 0:
+        remedy = f"see what it says by itself; a run needs a {key} that tells failing tests from others"
+        return f"exits with {code} before any change, and no test is seen{last}", remedy
+    if report.runner == "unknown" and not RAN.search(run.end.output):
+        return (
+            f"exits with 0, and no test is seen to run{last}",
+            f"name the command that runs the tests: {key} in [testing]",
+        )
+    if report.runner != "unknown" and not report.passed and not run.red():
+        return "no test passed or failed: all were skipped", f"make {key} in [testing] run some of them"
+    return "", ""
+
+
+def _missing(run: TestRun, top: Path) -> Iterator[CheckFinding]:
+    """Modules that failing tests cannot import: files that git ignores, and third-party ones."""
+    said = (
+        "\n".join(test.message for test in run.failing) + "\n" + ("" if run.report.whole else run.end.excerpt)
+    )
+    found = tuple(ABSENT.finditer(said))
+    if not found:
+        return
+    words = {word for match in found for word in re.findall(r"\w+", match[0])}
+    ignored = [path for path in ignored_imports(top) if module_name(path) in words]
+    if ignored:
+        text = f"some tests need what git ignores: {', '.join(ignored[:SHOWN])}"
+        yield CheckFinding(name="ignored files", text=text, ok=False, remedy=include_remedy(ignored))
+    missing = sorted({*map(package_of, found)} - own_names(top) - {"", *map(module_name, ignored)})
+    if missing:
+        remedy = "install them where the command finds them, or link the environment with [worktree] link"
+        yield CheckFinding(
+            name="dependencies", text=f"missing: {', '.join(missing)}", ok=False, remedy=remedy
+        )

@@ -8,8 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from clean_room_agent.app.batch import INTERRUPTED, JobOutcome, run_jobs
-from clean_room_agent.app.batch_tasks import BatchJob, read_jobs
+from clean_room_agent.app.batch import INTERRUPTED, BatchJob, JobOutcome, read_jobs, run_jobs
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.names import counted, first_line, short_id
@@ -17,7 +16,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.orchestrator.events import Event, PassStarted
 from clean_room_agent.report.live import permanent_lines
-from clean_room_agent.report.runs import COLOURS
+from clean_room_agent.report.run_list import COLOURS, plain_table
 
 GRAVEST = (2, 3, 1, 4, 5)
 """Exit codes of runs, the most serious first, which becomes the batch's."""
@@ -85,10 +84,8 @@ def line(outcome: JobOutcome) -> str:
 
 def table(outcomes: Sequence[JobOutcome]) -> Table:
     """A table of all outcomes, in the order of the file."""
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("id", "run", "status"):
-        table.add_column(column, overflow="fold")
-    table.add_column("task, branch, reason", overflow="fold")
+    columns = ("id", "run", "status", "task, branch, reason")
+    table = plain_table(*columns, folded=columns)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.job.line):
         told = Text(first_line(outcome.job.task))
         for text in (

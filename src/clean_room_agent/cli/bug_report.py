@@ -1,22 +1,225 @@
-"""`cra bug-report`: collect what a maintainer needs in one file, without secrets; nothing is sent."""
+"""`cra bug-report`: collect what a maintainer needs in one JSON file, without secrets and names; nothing is sent.
 
+Of a run only the fields that are listed here are included, unless its texts are asked for; no server is asked.
+"""
+
+import contextlib
 import json
+import os
+import platform
+import pwd
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
+from pydantic_core import to_jsonable_python
 
-from clean_room_agent.app.bug_report import HOLDS, make_report
-from clean_room_agent.artifacts.names import NEWEST_RUN, counted
+from clean_room_agent import safe_open
+from clean_room_agent.app import wiring
+from clean_room_agent.app.config_values import list_values
+from clean_room_agent.app.self_check import as_object, local_checks, sandbox_line
+from clean_room_agent.app.settings import user_config_file
+from clean_room_agent.app.tracebacks import places_in
+from clean_room_agent.artifacts.names import NEWEST_RUN, counted, short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.errors import UsageError
+from clean_room_agent.config import read_toml
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import ConfigError, CraError, RecordError, SchemaError, UsageError
 from clean_room_agent.file_contents import atomic_write
+from clean_room_agent.json_values import change_texts, to_shown
+from clean_room_agent.redaction import SECRET_NAME, Redactor, secret_values
+from clean_room_agent.report.calls import call_texts, texts_object
+from clean_room_agent.report.trace import read_trace
+from clean_room_agent.version import VERSION
+from clean_room_agent.workspace import KEY_BYTES, Workspace, private_folder
 
+SHOWN_VARIABLES = (
+    *("OLLAMA_HOST", "PYTEST_ADDOPTS", "NODE_OPTIONS", "PYTHONPATH", "VIRTUAL_ENV", "CI", "LANG", "LC_ALL"),
+    *("TERM", "SHELL", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"),
+)
+"""The only variables whose values are included."""
+SHOWN_TEXTS = frozenset(
+    {
+        *("command", "status", "program_version", "timestamp", "completed_at", "began_at", "ended_at"),
+        *("mode", "execute_model", "stages", "pass_type", "outcome", "kind", "code", "rule", "action"),
+        *("call_type", "stage_name", "stage", "tag", "role", "provider", "finish", "reading"),
+        *("base_commit", "snapshot_commit"),
+    }
+)
+"""The fields of a run whose texts are included: chosen by the program, times, and names of models."""
+HIDDEN = "[hidden: its name says that it is secret]"
+LOG_NAME = re.compile(r"cra-bug-\w{1,16}\.log", re.ASCII)
+MAX_TRACEBACKS = 3
+MAX_TRACEBACK_BYTES = 200_000
+HOLDS = {
+    "program": "versions, platform, sandbox, chosen variables",
+    "check": "`cra check`, without the model server",
+    "repository": "why the report says nothing about a repository",
+    "configuration": "every value, and where it comes from",
+    "tracebacks": "of bugs; without --prompts only the places",
+    "record": "why the record cannot be read",
+    "run": "outcome, passes, calls, attempts, test runs and events, without texts",
+    "texts": "YOUR WORDS AND CODE: the task, prompts, answers, diffs, errors, test output",
+}
+"""The parts of a report, for the person who decides whether to send it."""
 LEFT_OUT = """\
 Not in it: your files, your name, and, without --prompts, any
 text of the run: the task, prompts, answers, diffs, the output
 of tests, names, errors.
 """
 SENT = "Nothing was sent. Read it before you give it to anyone."
+
+
+def collect(
+    workspace: Workspace | None, repo: Path, run: str, *, prompts: bool
+) -> tuple[dict[str, Any], str | None]:
+    """The parts of the report, by the names in `HOLDS`, and the id of the run that it is about, if any; with `prompts`, with the
+    run's texts. Secrets are still in it.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    parts: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
+    if workspace is not None:
+        parts["configuration"] = _configuration(workspace)
+    parts["tracebacks"] = dict(_tracebacks(messages=prompts))
+    task_id = None
+    if workspace is not None and workspace.raw.exists():
+        try:
+            task_id, of_run = _run_parts(workspace, run, prompts=prompts)
+            parts |= of_run
+        except (RecordError, SchemaError) as error:
+            parts["record"] = error.message
+    return parts, task_id
+
+
+def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
+    """A function that removes secrets, the paths of home and repository, and the user's name in paths from a text."""
+    places = {str(Path.home()): "~", str(Path.home().resolve()): "~"}
+    user = "root"
+    with contextlib.suppress(KeyError):
+        entry = pwd.getpwuid(os.getuid())
+        user = entry.pw_name
+        places.setdefault(entry.pw_dir, "~")
+    if workspace is not None:
+        places |= {str(workspace.repo): "<repository>", str(workspace.repo.resolve()): "<repository>"}
+        places[str(workspace.worktrees(wiring.cache_folder()))] = "<worktrees>"  # named after the repository
+    longest_first = sorted((place for place in places if len(place) > 1), key=len, reverse=True)
+    known = re.compile("|".join(rf"{re.escape(place)}(?![\w-])" for place in longest_first) or r"(?!)")
+    # A short name is a part of too many other words.
+    own = re.compile(rf"(?<=/){re.escape(user)}(?![\w-])" if len(user) > 2 and user != "root" else r"(?!)")
+    return lambda text: own.sub("<user>", known.sub(lambda match: places[match[0]], redactor.redact(text)))
+
+
+def named_secrets(workspace: Workspace) -> tuple[str, ...]:
+    """The values of the variables that the configuration names as holding a key."""
+    names: list[Any] = []
+    for path in (workspace.config, user_config_file()):
+        with contextlib.suppress(ConfigError):
+            models = read_toml(path).get("models")
+            servers = models.get("servers") if isinstance(models, dict) else None
+            tables = [models, *(servers.values() if isinstance(servers, dict) else ())]
+            names += [table.get("api_key_env") for table in tables if isinstance(table, dict)]
+    return tuple(filter(None, (os.environ.get(name) for name in names if isinstance(name, str))))
+
+
+def without_named(key: str, value: Any) -> Any:
+    """The value of `key` without the values of keys with secret names, at any depth."""
+    if isinstance(value, dict):
+        return {name: without_named(str(name), inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_named(key, inner) for inner in value]
+    secret = isinstance(value, str) and value and SECRET_NAME.search(key) and not key.endswith("_env")
+    return HIDDEN if secret else value
+
+
+def _redactor(workspace: Workspace | None) -> Redactor:
+    named = () if workspace is None else named_secrets(workspace)
+    kept = workspace is not None and workspace.folder.is_dir()
+    key = workspace.secret_key if workspace is not None and kept else lambda: os.urandom(KEY_BYTES)
+    return Redactor(key, (*named, *secret_values(dict(os.environ))))
+
+
+def _program() -> dict[str, Any]:
+    needed = {
+        re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in metadata.requires("clean-room-agent") or ()
+    }
+    installed = {entry.name: entry.version for entry in metadata.distributions() if entry.name in needed}
+    return {
+        "cra": VERSION,
+        "python": sys.version,
+        "executable": sys.executable,
+        "packages": dict(sorted(installed.items())),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "sandbox": sandbox_line("bwrap").text,
+        "variables": {name: os.environ[name] for name in SHOWN_VARIABLES if name in os.environ},
+    }
+
+
+def _configuration(workspace: Workspace) -> Any:
+    try:
+        return {
+            row.key: {
+                "value": without_named(
+                    row.key.rpartition(".")[2], to_jsonable_python(row.value, fallback=str)
+                ),
+                "source": row.source,
+            }
+            for row in list_values(workspace)
+        }
+    except ConfigError as error:
+        return {"error": error.message}
+
+
+def _tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
+    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
+    folder = Path(tempfile.gettempdir())
+    found = []
+    for path in folder.glob("cra-bug-*.log"):
+        with contextlib.suppress(OSError):
+            ours = path.is_file() and not path.is_symlink() and path.lstat().st_uid == os.geteuid()
+            if ours and LOG_NAME.fullmatch(path.name):
+                found.append((path.lstat().st_mtime, path.name))
+    for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
+        with contextlib.suppress(OSError):
+            text = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode(
+                "utf-8", "replace"
+            )
+            yield name, text if messages else places_in(text)
+
+
+def _run_parts(workspace: Workspace, run: str, *, prompts: bool) -> tuple[str | None, dict[str, Any]]:
+    """The run's full id, and what is told of it; neither if no run was asked for and there is none."""
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        try:
+            task_id = find_task(conn, run)
+        except UsageError:
+            if run == NEWEST_RUN:
+                return None, {}
+            raise
+        trace = read_trace(conn, task_id)
+        parts = {"run": {"id": task_id, **without_texts("", to_shown(trace))}}
+        if prompts:
+            parts["texts"] = {"run": to_shown(trace), "calls": texts_object(call_texts(conn, trace))}
+        return task_id, parts
+
+
+def without_texts(key: str, value: Any) -> Any:
+    """The value of `key` with the length of each text in place of it, but for `SHOWN_TEXTS`: other texts are words of the user,
+    of a model, a test or a server, or names of files, parts and steps.
+    """
+    if isinstance(value, dict):
+        return {name: without_texts(name, inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [without_texts(key, inner) for inner in value]
+    return f"({len(value)} characters)" if isinstance(value, str) and key not in SHOWN_TEXTS else value
 
 
 @click.command(name="bug-report")
@@ -46,20 +249,37 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     """
     if place is not None and place.exists():
         raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
-    made = make_report(repo, run, prompts=prompts)
-    path = place or made.default_place
-    atomic_write(path, made.text, private=True)
-    replaced = made.secrets_replaced
+    workspace, no_repository = None, ""
+    try:
+        workspace = wiring.workspace_of(repo)
+    except CraError as error:  # a bug can occur without a repository, too
+        no_repository = error.message
+    found, task_id = collect(workspace, repo, run, prompts=prompts)
+    if no_repository:
+        found["repository"] = no_repository
+    redactor = _redactor(workspace)
+    parts: dict[str, Any] = change_texts(found, cleaner(redactor, workspace))
+    if place is None:
+        name = f"cra-bug-report-{short_id(task_id)}.json" if task_id else "cra-bug-report.json"
+        kept = (
+            workspace is not None and workspace.folder.is_dir()
+        )  # no snapshot of the working tree includes it
+        place = (private_folder(workspace.folder / "reports") if workspace and kept else Path.cwd()) / name
+    atomic_write(place, json.dumps(parts, indent=1) + "\n", private=True)
     if as_json:
-        told = {
-            "path": str(path),
-            "task_id": made.task_id,
-            "parts": {name: HOLDS[name] for name in made.parts},
-        }
-        output.answer_json({**told, "secrets_replaced": replaced, "sent": False})
+        output.answer_json(
+            {
+                "path": str(place),
+                "task_id": task_id,
+                "parts": {name: HOLDS[name] for name in parts},
+                "secrets_replaced": redactor.count,
+                "sent": False,
+            }
+        )
         return 0
-    sizes = {name: len(json.dumps(part)) / 1000 for name, part in made.parts.items()}
+    sizes = {name: len(json.dumps(part)) / 1000 for name, part in parts.items()}
     lines = [f"  {name} ({size:,.1f} kB)\n      {HOLDS[name]}" for name, size in sizes.items()]
-    count = f"{counted(replaced, 'secret was', 'secrets were')} replaced.\n" if replaced else ""
-    output.answer(f"{path}\n\n" + "\n".join(lines) + f"\n\n{LEFT_OUT}\n{count}{SENT}")
+    replaced = counted(redactor.count, "secret was", "secrets were")
+    count = f"{replaced} replaced.\n" if redactor.count else ""
+    output.answer(f"{place}\n\n" + "\n".join(lines) + f"\n\n{LEFT_OUT}\n{count}{SENT}")
     return 0

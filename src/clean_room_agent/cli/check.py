@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
-from clean_room_agent.app.record_check import Finding
+from clean_room_agent.app.record_check import CheckFinding
 from clean_room_agent.app.self_check import (
     as_object,
     record_checks,
@@ -19,6 +20,7 @@ from clean_room_agent.app.self_check import (
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.model_calls import CallEvent, ServerAwaited
 from clean_room_agent.cli import options, output
+from clean_room_agent.cli.main import with_repo
 from clean_room_agent.cli.output import fitted
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import open_repository
@@ -42,7 +44,8 @@ def command(
     if repair:
         return _repair(wiring.workspace_of(repo), as_json=as_json)
     lines = []
-    for line in _asked_for(repo, sandbox=sandbox, tests=tests, record=record, thorough=thorough):
+    for found in _asked_for(repo, sandbox=sandbox, tests=tests, record=record, thorough=thorough):
+        line = replace(found, remedy=with_repo(found.remedy, repo))
         lines.append(line)
         if not as_json:
             mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
@@ -57,7 +60,9 @@ def command(
     return code
 
 
-def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool) -> Iterator[Finding]:
+def _asked_for(
+    repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool
+) -> Iterator[CheckFinding]:
     if sandbox:
         return try_sandbox()
     if tests:

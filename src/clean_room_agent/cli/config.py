@@ -18,8 +18,7 @@ from clean_room_agent.app.config_values import (
 )
 from clean_room_agent.app.settings import user_config_file
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.paging import paged
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.errors import UsageError
 
 COLOURS = {"repository": "green", "user": "cyan", "default": "dim", "not set": "yellow"}

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.config_file import write_config
+from clean_room_agent.app.config_values import write_config
 from clean_room_agent.app.demo import (
     PLAN_RECORDING,
     RECORDING,

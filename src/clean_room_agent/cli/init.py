@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app import discovery, wiring
-from clean_room_agent.app.config_file import render_whole_config, write_config
-from clean_room_agent.app.repository_tests import find_test_commands
-from clean_room_agent.app.self_check import sandbox_line
+from clean_room_agent.app.config_values import render_whole_config, write_config
+from clean_room_agent.app.discovery import find_test_commands
+from clean_room_agent.app.self_check import check_tests, sandbox_line
 from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
@@ -40,7 +40,7 @@ RESERVE = 4
 class Given(Struct, frozen=True, kw_only=True):
     """Values from flags; None for a flag that was not given."""
 
-    server: discovery.Wanted
+    server: discovery.WantedServer
     coding: str | None
     reasoning: str | None
     test_command: str | None
@@ -101,7 +101,7 @@ def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any
     models, budget = below.get("models", {}), below.get("budget", {})
     base_url = flags["base_url"] or models.get("base_url")
     return Given(
-        server=discovery.Wanted(
+        server=discovery.WantedServer(
             base_url=discovery.with_scheme(base_url) if base_url else None,
             provider=flags["provider"] or models.get("provider"),
             api_key_env=flags["api_key_env"] or models.get("api_key_env"),
@@ -116,18 +116,6 @@ def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any
         else flags["reserved_tokens"],
         sandbox=flags["sandbox"] or below.get("sandbox", {}).get("mode"),
     )
-
-
-def trust_workspace(workspace: Workspace) -> None:
-    """Trust the existing `.clean_room` folder, whoever made it.
-
-    Raises:
-        UsageError: there is none.
-    """
-    if not workspace.folder.exists():
-        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
-    trust(workspace.folder)
-    workspace.create()
 
 
 def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, dict[str, Any]]:
@@ -237,7 +225,7 @@ def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
 
 
-def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
+def _unseen(wanted: discovery.WantedServer) -> dict[str, Any]:
     """The `[models]` table for a server that did not answer."""
     provider = wanted.provider or "ollama"
     usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
@@ -266,8 +254,6 @@ def offer_ignored(workspace: Workspace, answers: Answers) -> None:
 
 def try_tests(workspace: Workspace) -> None:
     """Run the tests once and print their results and times. A failure is reported; the configuration stays."""
-    from clean_room_agent.app.tests_check import check_tests
-
     try:
         for found in check_tests(workspace, load_settings(workspace.config, Overrides())):
             output.aside(f"{'ok  ' if found.ok else 'FAIL'} {found.name}: {found.text}")
@@ -351,6 +337,10 @@ def command(
 
 
 def _trust(workspace: Workspace) -> int:
-    trust_workspace(workspace)
+    """Trust the existing `.clean_room` folder, whoever made it."""
+    if not workspace.folder.exists():
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")
+    trust(workspace.folder)
+    workspace.create()
     output.answer(f"{workspace.folder} is trusted from now on, with its present contents")
     return 0

@@ -55,6 +55,8 @@ COMMANDS: dict[str, str] = {
     "completion": "Print or install the shell's completion script.",
 }
 """The line that `cra --help` shows for each command; its module has the same name."""
+NO_REPO = frozenset({"demo", "completion"})
+"""Commands without the option `--repo`."""
 
 
 class LazyGroup(click.Group):
@@ -244,11 +246,28 @@ def _where_to_read(error: click.ClickException) -> str:
     return f"{context.command_path} --help" if context else ""
 
 
+def with_repo(hint: str, repo: Path | None) -> str:
+    """The hint, with the `--repo` that the user gave after each command that it names; None, or the current folder: unchanged.
+
+    A command reaches to its closing backtick; without one, to the end of the line or clause.
+    """
+    if repo is None or repo == Path():
+        return hint
+    import re
+    import shlex
+
+    words = "|".join(sorted(COMMANDS.keys() - NO_REPO, key=len, reverse=True))
+    command = rf"cra (?:{words})(?![\w-])"
+    named = re.compile(rf"`{command}[^`\n]*|\b{command}(?:(?!; |, )[^`\n])*")
+    there = f" --repo {shlex.quote(str(repo))}"
+    return named.sub(lambda match: match[0] if "--help" in match[0] else match[0] + there, hint)
+
+
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
     from clean_room_agent.cli.streams import failure_of
 
     try:
-        message, hint = display.safe(told.message), display.safe(told.hint)
+        message, hint = display.safe(told.message), display.safe(with_repo(told.hint, display.repo))
     except OSError as exc:  # what takes secrets out cannot be loaded: then only the reason for that is told
         message, hint = visible(f"{exc.strerror}: {exc.filename}"), remedy_for(exc)
     click.echo(fitted(click.style("error: ", fg="red", bold=True) + message, sys.stderr), err=True)

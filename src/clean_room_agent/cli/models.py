@@ -1,18 +1,212 @@
 """`cra models`: show the models on the server, and which one does what."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import click
+from msgspec import Struct
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.model_jobs import ModelsView, look_at_models
-from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.model_server import model_on, open_server
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.app.wiring import router_of
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
-from clean_room_agent.report.byte_sizes import size_text
+from clean_room_agent.errors import CraError
+from clean_room_agent.llm.config import ROLES, ModelsConfig
+from clean_room_agent.llm.probes import small_window_error
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transport import ModelDetails, ModelServer
+from clean_room_agent.report.run_list import plain_table, size_text
+
+PURPOSES: dict[Role, str] = {
+    "coding": "writes the edits",
+    "reasoning": "plans and judges",
+    "classifier": "answers yes or no",
+}
+SHAPES = {
+    "json_schema": "constrained by a JSON schema",
+    "json_object": "a JSON object, described in words",
+    "structured_outputs": "constrained by vLLM's structured outputs",
+}
+
+
+class ModelFault(Struct, frozen=True, kw_only=True):
+    """A problem and its remedy."""
+
+    text: str
+    remedy: str
+    exit_code: int
+
+
+class ModelJob(Struct, frozen=True, kw_only=True):
+    """A job of a model."""
+
+    name: str
+    """coding, reasoning, classifier; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
+    purpose: str
+    tag: str
+    window: int | None
+    """The window it is used with, in tokens; None if it has another role's."""
+    served: int | None = None
+    """The window that the server gives it, if the server decides that."""
+    trained: int | None = None
+    """The window that it was trained for."""
+    fault: ModelFault | None = None
+
+
+class Offered(Struct, frozen=True, kw_only=True):
+    """A model that the server has."""
+
+    tag: str
+    size_bytes: int
+    jobs: tuple[str, ...]
+    forwards_to: str
+
+
+class ModelsView(Struct, frozen=True, kw_only=True):
+    """The configured server, the jobs, and the server's models."""
+
+    base_url: str
+    provider: str
+    version: str
+    """"" if the server cannot be asked."""
+    fault: ModelFault | None
+    """Why it cannot be asked."""
+    shape: str
+    """How the format of answers is enforced."""
+    probabilities: str
+    """Whether verdicts are requested with probabilities."""
+    jobs: tuple[ModelJob, ...]
+    offered: tuple[Offered, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if each job can be done; otherwise the code of the first fault."""
+        faults = (self.fault, *(job.fault for job in self.jobs))
+        return next((fault.exit_code for fault in faults if fault is not None), 0)
+
+
+def look_at_models(settings: Settings) -> ModelsView:
+    """Compare the configured models with those on the server, without asking a model.
+
+    Raises:
+        ConfigError: the configuration contradicts itself, or names an unknown prompt.
+    """
+    router = router_of(settings)
+    models = settings.models
+    server = open_server(models)
+    version, fault = "", None
+    try:
+        version = server.version()
+    except CraError as error:
+        fault = _fault(error)
+    jobs = tuple(_jobs(router, None if fault else _asking(server, models)))
+    users: dict[str, tuple[str, ...]] = {}
+    for job in jobs:
+        users[job.tag] = (*users.get(job.tag, ()), job.name)
+    return ModelsView(
+        base_url=" and ".join(one.base_url for one in models.each_server()),
+        provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
+        version=version,
+        fault=fault,
+        shape=_shape(models.for_role("coding")),
+        probabilities=_probabilities(models.for_role("classifier")),
+        jobs=jobs,
+        offered=() if fault else tuple(
+            Offered(
+                tag=each.tag,
+                size_bytes=each.size_bytes,
+                jobs=users.get(each.tag, ()),
+                forwards_to=each.forwards_to,
+            )
+            for each in sorted(server.list_models(), key=lambda each: each.tag)
+        ),
+    )  # fmt: skip
+
+
+def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | ModelFault] | None") -> list[ModelJob]:
+    models = router.models
+    named: list[tuple[str, str, str, int | None]] = []
+    for role in ROLES:
+        tag = router.resolve(role, "").tag
+        named.append((role, PURPOSES[role], tag, router.window(role).context))
+    for role in ROLES:
+        for place, tag in enumerate(router.escalation(role), start=1):
+            purpose = f"asked {_ordinal(place)} when {role} is stuck"
+            named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))
+    roles = {prompt.name: prompt.role for prompt in PROMPTS}
+    for name, tag in sorted(models.overrides.items()):
+        role_of_prompt = roles.get(name)
+        window = router.window(role_of_prompt).context if role_of_prompt else None
+        what = "prompt" if role_of_prompt else "stage"
+        named.append((f"overrides.{name}", f"answers only this {what}", tag, window))
+    return [_job(router, *each, ask) for each in named]
+
+
+def _job(
+    router: ModelRouter,
+    name: str,
+    purpose: str,
+    tag: str,
+    window: int | None,
+    ask: "Callable[[str], ModelDetails | ModelFault] | None",
+) -> ModelJob:
+    window = window or router.window_of(tag)
+    found = ask(tag) if ask is not None else None
+    fault = found if isinstance(found, ModelFault) else None
+    details = found if isinstance(found, ModelDetails) else None
+    if details and details.served is not None and window is not None and details.served < window:
+        fault = _fault(small_window_error(details.served, tag, window))
+    return ModelJob(
+        name=name,
+        purpose=purpose,
+        tag=tag,
+        window=window,
+        served=details.served if details else None,
+        trained=details.context_length if details else None,
+        fault=fault,
+    )
+
+
+def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | ModelFault]":
+    """A function that looks up each model on the server once."""
+
+    @cache
+    def ask(tag: str) -> ModelDetails | ModelFault:
+        try:
+            return model_on(server, tag, models)
+        except CraError as error:
+            return _fault(error)
+
+    return ask
+
+
+def _fault(error: CraError) -> ModelFault:
+    return ModelFault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
+
+
+def _shape(models: ModelsConfig) -> str:
+    if models.provider == "ollama":
+        return f"answer format: {SHAPES['json_schema']}"
+    edits = "; edits and verdicts: constrained by a grammar" if models.grammar else ""
+    return f"answer format: {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
+
+
+def _probabilities(models: ModelsConfig) -> str:
+    if models.provider == "openai" and not models.logprobs:
+        return "verdicts come without probabilities (logprobs = false)"
+    return "verdicts are requested with probabilities"
+
+
+def _ordinal(place: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(place, f"as number {place}")
+
 
 HELP = """Show the models on the configured server, and which one does what.
 
@@ -41,15 +235,13 @@ def command(repo: Path, as_json: bool) -> int:
 
 
 def _render(view: ModelsView) -> list[RenderableType]:
-
     where = f"{view.base_url} ({view.provider})" + (f", {view.version}" if view.version else "")
     parts: list[RenderableType] = [Text(where)]
     if view.fault is not None:
         parts += [Text(view.fault.text, style="red"), Text(f"  -> {view.fault.remedy}", style="cyan")]
     parts += [Text(view.shape, style="dim"), Text(view.probabilities, style="dim"), Text("")]
-    jobs = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("job", "model", "window", ""):
-        jobs.add_column(column, overflow="fold", justify="right" if column == "window" else "left")
+    of_job = ("job", "model", "window", "")
+    jobs = plain_table(*of_job, right=("window",), folded=of_job)
     for job in view.jobs:
         told = Text(job.purpose, style="dim")
         if job.fault is not None:
@@ -60,9 +252,8 @@ def _render(view: ModelsView) -> list[RenderableType]:
     for fault in dict.fromkeys(job.fault for job in view.jobs if job.fault is not None):
         parts += [Text(f"\n{fault.text}", style="red"), Text(f"  -> {fault.remedy}", style="cyan")]
     if view.offered:
-        offered = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for column in ("on the server", "size", "used for"):
-            offered.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+        columns = ("on the server", "size", "used for")
+        offered = plain_table(*columns, right=("size",), folded=columns)
         for each in view.offered:
             note = ", ".join(each.jobs)
             if each.forwards_to:

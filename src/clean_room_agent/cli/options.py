@@ -24,7 +24,7 @@ MAX_INTEGER = (1 << 63) - 1
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
-class Completed(click.ParamType[str]):
+class CompletableText(click.ParamType[str]):
     """Any text, which the shell completes with the names that `find` yields, each with what it means."""
 
     name = "text"
@@ -91,11 +91,11 @@ def number(least: int) -> click.IntRange:
     return _StorableNumber(least)
 
 
-RUN = Completed(_find_runs)
-STAGES = Completed(_find_stages)
-STAGE_OR_PROMPT = Completed(_find_stages_and_prompts)
-PROMPT = Completed(_find_prompts)
-CONFIG_KEY = Completed(_find_keys)
+RUN = CompletableText(_find_runs)
+STAGES = CompletableText(_find_stages)
+STAGE_OR_PROMPT = CompletableText(_find_stages_and_prompts)
+PROMPT = CompletableText(_find_prompts)
+CONFIG_KEY = CompletableText(_find_keys)
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file that need not exist."""
 
@@ -215,7 +215,7 @@ events_option = click.option(
 )
 
 
-class TextFile(click.File):
+class TextFileParameter(click.File):
     """A text file: a path, or `-` for standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> IO[str]:
@@ -227,7 +227,7 @@ class TextFile(click.File):
 
 issue_option = click.option(
     "--issue",
-    type=TextFile(encoding="utf-8"),
+    type=TextFileParameter(encoding="utf-8"),
     help="Read a long task text from a file, or from standard input with `-`.",
 )
 

@@ -9,63 +9,27 @@ from typing import Any
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.replay import (
+from clean_room_agent.app.replaying import (
     Recording,
+    Side,
+    WhatIf,
+    ask_other,
     export_calls,
     read_recording,
     replay_from,
     replay_same,
 )
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.what_if import Side, WhatIf, ask_other
 from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.watching import watching
-from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch, UsageError
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.workspace import Workspace
 
 SHOWN_CHARS = 120
-
-
-def mismatch_object(row: OrchestratorRunRow, mismatch: ReplayMismatch) -> dict[str, Any]:
-    """Where the replay differs, as `--json` answers it."""
-    difference = {
-        "message": mismatch.message,
-        "call": mismatch.call,
-        "part": mismatch.part,
-        "line": mismatch.line,
-        "recorded": mismatch.recorded,
-        "now": mismatch.now,
-    }
-    return {"replay_of": row.task_id, "same": False, "difference": difference}
-
-
-def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: str, *, as_json: bool) -> None:
-    """Print the result of the run from the pass `name` on, next to the recorded result."""
-    result = summary.result
-    same = result.cumulative_diff == before
-    if as_json:
-        output.answer_json(
-            {
-                "task_id": result.task_id,
-                "replay_of": row.task_id,
-                "from": name,
-                "status": {"then": row.status.value, "now": result.status.value},
-                "same_diff": same,
-                "calls": summary.calls,
-                "diff": {"then": before, "now": result.cumulative_diff},
-            }
-        )
-        return
-    output.answer(
-        f"from {name} on with the configured models: {result.status.value} (then: {row.status.value}), "
-        f"{'the same diff' if same else 'another diff'}\nlook into it: cra show {short_id(result.task_id)} --diff"
-    )
 
 
 def comparison_object(found: WhatIf) -> dict[str, Any]:
@@ -182,9 +146,7 @@ def command(
     with watching(None, verbose=verbose, workspace=workspace) as observer:
         if from_pass is None:
             return _same(workspace, found, observer, as_json=as_json)
-        summary, before = replay_from(workspace, found, from_pass, observer)
-    tell_from(found.row, from_pass, summary, before, as_json=as_json)
-    return 0
+        return _from(workspace, found, from_pass, observer, as_json=as_json)
 
 
 def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json: bool) -> int:
@@ -192,7 +154,11 @@ def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json
         summary, diff = replay_same(workspace, found, observer)
     except ReplayMismatch as mismatch:
         if as_json:
-            output.answer_json(mismatch_object(found.row, mismatch))
+            difference = {
+                name: getattr(mismatch, name)
+                for name in ("message", "call", "part", "line", "recorded", "now")
+            }
+            output.answer_json({"replay_of": found.row.task_id, "same": False, "difference": difference})
         raise
     result = summary.result
     if as_json:
@@ -204,6 +170,31 @@ def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json
             f"the same: {counted(summary.calls, 'call')} answered from the record, {result.status.value}, "
             f"{len(diff.encode())} bytes of diff"
         )
+    return 0
+
+
+def _from(workspace: Workspace, found: Recording, name: str, observer: Observer, *, as_json: bool) -> int:
+    """Replay up to the pass `name`, ask the server from there on, and print the result next to the recorded one."""
+    summary, before = replay_from(workspace, found, name, observer)
+    result, then = summary.result, found.row.status.value
+    same = result.cumulative_diff == before
+    if as_json:
+        output.answer_json(
+            {
+                "task_id": result.task_id,
+                "replay_of": found.row.task_id,
+                "from": name,
+                "status": {"then": then, "now": result.status.value},
+                "same_diff": same,
+                "calls": summary.calls,
+                "diff": {"then": before, "now": result.cumulative_diff},
+            }
+        )
+        return 0
+    output.answer(
+        f"from {name} on with the configured models: {result.status.value} (then: {then}), "
+        f"{'the same diff' if same else 'another diff'}\nlook into it: cra show {short_id(result.task_id)} --diff"
+    )
     return 0
 
 
@@ -219,15 +210,13 @@ def _what_if(workspace: Workspace, run: str, stage: str, model: str, *, as_json:
 
 
 def _export(workspace: Workspace, run: str, target: Path, *, as_json: bool) -> int:
-    exported = export_calls(workspace, run, target, current_display().redacted)
-    if exported.altered:
+    task_id, count, altered = export_calls(workspace, run, target, current_display().redacted)
+    if altered:
         output.aside(
             "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
         )
     if as_json:
-        output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
+        output.answer_json({"task_id": task_id, "calls": count, "file": str(target)})
     else:
-        output.answer(
-            f"wrote {counted(exported.calls, 'call')} to {target}; it holds prompts, and so your code"
-        )
+        output.answer(f"wrote {counted(count, 'call')} to {target}; it holds prompts, and so your code")
     return 0

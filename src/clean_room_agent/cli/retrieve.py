@@ -58,7 +58,7 @@ def show(found: Retrieved, rows: tuple[passes.DecisionRow, ...], form: str) -> N
         output.hand_on(package.to_prompt_text())
     else:
         from clean_room_agent.cli.safe_console import answers_console
-        from clean_room_agent.report.package_table import as_table
+        from clean_room_agent.report.package import as_table
 
         console = answers_console()
         console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

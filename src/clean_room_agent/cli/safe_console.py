@@ -2,6 +2,10 @@
 and events, so that no renderer has to do it.
 """
 
+import contextlib
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO, TypeVar
@@ -10,8 +14,10 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, Rend
 from rich.segment import Segment
 from rich.text import Text
 
+from clean_room_agent import proc
 from clean_room_agent.cli.output import current_display, rows_of, visible
 from clean_room_agent.json_values import change_texts
+from clean_room_agent.proc import absolute_program
 
 if TYPE_CHECKING:
     from clean_room_agent.orchestrator.events import Event, Observer
@@ -89,3 +95,44 @@ def _fold(view: ConsoleRenderable, width: int) -> ConsoleRenderable:
     for line in view.split("\n", allow_blank=True):
         rows += [Text(" " * indent) + line[start:end] for indent, start, end in rows_of(line.plain, width)]
     return Text("\n", end=view.end).join(rows)
+
+
+USUAL = "less"
+LESS = "FRX"
+"""As in git: output of one screen needs no key, colours stay, and the text stays on the screen."""
+
+
+@contextlib.contextmanager
+def paged() -> Iterator[Console]:
+    """The console for answers; at a terminal, the output is shown at the end, in the user's pager if it is longer than
+    the screen.
+    """
+    console = answers_console()
+    if not (sys.stdout.isatty() and sys.stdin.isatty()):
+        yield console
+        return
+    with console.capture() as captured:
+        yield console
+    show_text(captured.get())
+
+
+def show_text(text: str) -> None:
+    """Write `text`, which is safe to be shown, to the terminal."""
+    if text.count("\n") < shutil.get_terminal_size().lines or not _page(text):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def _page(text: str) -> bool:
+    """Show it with $PAGER, or else less; returns whether that worked. "cat" or "" in $PAGER means no pager."""
+    words = shlex.split(os.environ.get("PAGER", USUAL))
+    if not words or words == ["cat"]:
+        return False
+    program = absolute_program(words[0], os.environ)
+    if "/" not in program:
+        return False
+    try:
+        proc.show_at_terminal((program, *words[1:]), text.encode(), {"LESS": LESS, **os.environ})
+    except OSError:
+        return False
+    return True

@@ -9,8 +9,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.paging import paged
-from clean_room_agent.cli.safe_console import sanitized
+from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.stats import waterfall_object

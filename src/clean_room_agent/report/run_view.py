@@ -16,7 +16,7 @@ from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.runs import COLOURS, short_names
+from clean_room_agent.report.run_list import COLOURS, plain_table, short_names
 from clean_room_agent.report.summary import (
     Ending,
     duration,
@@ -301,7 +301,7 @@ def _facts(trace: RunTrace) -> list[tuple[str, str]]:
     (parts_done, parts), (steps_done, steps) = view["parts"], view["steps"]
     if parts and trace.command == "plan":
         facts.append(("planned", f"{counted(parts, 'part')}, {counted(steps, 'step')}"))
-    elif parts:
+    elif parts and trace.was_planned:
         done = f"{parts_done} of {counted(parts, 'part')}, {steps_done} of {counted(steps, 'step')}"
         facts.append(("done", done))
     facts += [("goal", line) for line in goal_lines(recorded_evidence(trace.events) or ())]
@@ -333,17 +333,9 @@ def _commands(rows: Sequence[tuple[str, str]]) -> list[Text]:
     return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
 
 
-def _table(first: str, *figures: str, last: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(first, overflow="fold")
-    for name in figures:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column(last, overflow="fold")
-    return table
-
-
 def _pass_table(trace: RunTrace) -> Table:
-    table = _table("  pass", "calls", "tokens", "s", last="outcome")
+    figures = ("calls", "tokens", "s")
+    table = plain_table("  pass", *figures, "outcome", right=figures, folded=("  pass", "outcome"))
     for entry in trace.passes:
         seconds = "" if entry.seconds is None else f"{entry.seconds:.1f}"
         detail = short_names(entry.row.detail) or (UNFINISHED if entry.row.success is None else "")
@@ -353,7 +345,8 @@ def _pass_table(trace: RunTrace) -> Table:
 
 
 def _call_table(entry: PassTrace) -> Table:
-    table = _table("  call", "tokens", "answer", "s", last="how it ended")
+    figures = ("tokens", "answer", "s")
+    table = plain_table("  call", *figures, "how it ended", right=figures, folded=("  call", "how it ended"))
     for call in entry.calls:
         about = f" {call.site.item}" if call.site.item not in {"", call.model.tag} else ""
         answer = "" if call.cost.completion_tokens is None else f"{call.cost.completion_tokens:,}"

@@ -19,18 +19,12 @@ from clean_room_agent.git.history import FileStat
 from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.finishing import Solved, Touched
 from clean_room_agent.orchestrator.test_runs.results import TestRun
+from clean_room_agent.report.run_list import COLOURS
 
 if TYPE_CHECKING:
     from clean_room_agent.db.raw.failure_causes import CauseCount
 
 SHOWN = 6
-COLOURS = {
-    RunStatus.COMPLETE: "green",
-    RunStatus.UNPROVEN: "yellow",
-    RunStatus.PARTIAL: "yellow",
-    RunStatus.NEEDS_HUMAN: "yellow",
-    RunStatus.FAILED: "red",
-}
 SHOWN_FILES = 12
 COMMAND_WIDTH = 32
 WOULD_HELP = (

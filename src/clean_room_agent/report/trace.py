@@ -28,6 +28,7 @@ from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probes import PROBE_NAME
 
+PLANNING = {PassType.META_PLAN, PassType.PART_PLAN}
 SCAFFOLDED = {EventKind.SCAFFOLD, EventKind.SCAFFOLD_DROPPED}
 
 
@@ -132,6 +133,13 @@ class RunTrace(Struct, frozen=True, kw_only=True):
             return "no pass is recorded"
         success = self.passes[0].row.success
         return "running" if success is None else "complete" if success else "failed"
+
+    @property
+    def was_planned(self) -> bool:
+        """Whether there was a plan, made or given, of which parts and steps can be counted; the direct route has none."""
+        made = {entry.order.pass_type for entry in self.passes if entry.order is not None}
+        given = {event.kind for event in self.events}
+        return bool(made & PLANNING or given & {EventKind.PLAN_GIVEN, EventKind.META_PLAN_GIVEN})
 
     @property
     def places(self) -> Mapping[str, str]:

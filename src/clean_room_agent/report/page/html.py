@@ -1,21 +1,182 @@
-"""Pages as HTML: one file each, including its style, which loads nothing else and makes no requests."""
+"""The pages of `cra report`: their content, a function of the record, and their HTML, one file each, including its style, which
+loads nothing else and makes no requests.
+"""
 
 import base64
 import functools
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
+from msgspec import Struct
 
+from clean_room_agent.artifacts.goals import GoalOutcome
+from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.analysis import RunCost
+from clean_room_agent.db.raw.passes import ValidationRow
+from clean_room_agent.db.raw.runs import recorded_evidence
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.json_values import change_texts
+from clean_room_agent.report.calls import CallTexts, WindowUse, call_texts, window_uses
+from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import weights
-from clean_room_agent.report.page.run_page import OF_RUN, RunPage
-from clean_room_agent.report.page.runs_page import RunsPage
-from clean_room_agent.report.run_view import notes
-from clean_room_agent.report.summary import duration
-from clean_room_agent.report.trace import ended_words, tokens_of
+from clean_room_agent.report.page.plan_list import PlannedPart, planned_parts
+from clean_room_agent.report.run_view import notes, run_object
+from clean_room_agent.report.stats import WHAT_IS_LOST
+from clean_room_agent.report.summary import Ending, TestsTouched, duration, touched_on_record
+from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
+from clean_room_agent.report.trace import RunTrace, ended_words, seconds_between, tokens_of
 from clean_room_agent.report.validation import counts, outputs
+from clean_room_agent.training.credit import STAGES, Waterfall
+
+MOST_DAYS = 60
+
+
+class Tally(Struct, frozen=True, kw_only=True):
+    """Runs of one period or model, by how they ended."""
+
+    name: str
+    runs: int
+    complete: int
+    unproven: int
+    partial: int
+    """Those that wait for a person, too."""
+    failed: int
+    tokens: int
+    seconds: float
+    """Of the ended ones."""
+
+
+class RunsPage(Struct, frozen=True, kw_only=True):
+    """The page of all runs."""
+
+    total: Tally
+    periods: tuple[Tally, ...]
+    """By day, or by month if there are many days."""
+    models: tuple[Tally, ...]
+    lost: tuple[tuple[str, int, str], ...]
+    """(stage, how many runs were lost there, what was lost)."""
+    unattributed: tuple[tuple[str, int], ...]
+    """(why a failed run is charged to no stage, how many)."""
+    runs: tuple[tuple[RunCost, float | None], ...]
+    """The newest first, each with its seconds; None if it has not ended."""
+
+
+def runs_page(costs: Sequence[RunCost], waterfall: Waterfall) -> RunsPage:
+    """The page.
+
+    Raises:
+        RecordError: a timestamp in the record is invalid.
+    """
+    many = len({cost.timestamp[:10] for cost in costs}) > MOST_DAYS
+    return RunsPage(
+        total=_tally("all", costs),
+        periods=_tallies((cost.timestamp[: 7 if many else 10], cost) for cost in costs),
+        models=_tallies((cost.model or "not recorded", cost) for cost in costs),
+        lost=tuple((stage, waterfall.by_stage[stage], WHAT_IS_LOST[stage]) for stage in STAGES),
+        unattributed=tuple((str(why), count) for why, count in waterfall.unattributed.items()),
+        runs=tuple((cost, _seconds(cost)) for cost in reversed(costs)),
+    )
+
+
+def _seconds(cost: RunCost) -> float | None:
+    return seconds_between(cost.timestamp, cost.completed_at)
+
+
+def _tallies(named: Iterable[tuple[str, RunCost]]) -> tuple[Tally, ...]:
+    groups: dict[str, list[RunCost]] = {}
+    for name, cost in named:
+        groups.setdefault(name, []).append(cost)
+    return tuple(_tally(name, groups[name]) for name in sorted(groups))
+
+
+def _tally(name: str, costs: Sequence[RunCost]) -> Tally:
+    ended = Counter(cost.status for cost in costs)
+    return Tally(
+        name=name,
+        runs=len(costs),
+        complete=ended[RunStatus.COMPLETE],
+        unproven=ended[RunStatus.UNPROVEN],
+        partial=ended[RunStatus.PARTIAL] + ended[RunStatus.NEEDS_HUMAN],
+        failed=ended[RunStatus.FAILED],
+        tokens=sum(cost.tokens for cost in costs),
+        seconds=sum(_seconds(cost) or 0.0 for cost in costs),
+    )
+
+
+OF_RUN = {"baseline": "before", "final": "after", "restored": "after, with the tests restored"}
+"""Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
+
+
+class RunPage(Struct, frozen=True, kw_only=True):
+    """The page of one run."""
+
+    trace: RunTrace
+    view: dict[str, Any]
+    """The run as `cra show --json` answers it."""
+    ending: Ending
+    evidence: tuple[GoalOutcome, ...]
+    result: str
+    """The whole run's change as a diff; "" if there is none."""
+    plan: tuple[PlannedPart, ...]
+    lanes: TimeLanes | None
+    uses: tuple[WindowUse, ...]
+    texts: dict[int, CallTexts]
+    """By the id of the call."""
+    systems: tuple[str, ...]
+    """The system texts, each once."""
+    tests: tuple[ValidationRow, ...]
+    """Of the run itself: before, after, and with the tests restored."""
+    touched: TestsTouched
+    commands: tuple[tuple[str, str], ...]
+    """(command, what it does) to look further."""
+
+
+def run_page(conn: Connection, trace: RunTrace, result: str, safe: Callable[[str], str]) -> RunPage:
+    """The page, in which every text went through `safe`; `result` is the change that the run made.
+
+    Raises:
+        RecordError: the record holds a value that this program never writes.
+    """
+    texts, ending = call_texts(conn, trace), ending_on_record(conn, trace)
+    page = RunPage(
+        trace=trace,
+        view=run_object(trace, ending),
+        ending=ending,
+        evidence=recorded_evidence(trace.events) or (),
+        result=result,
+        plan=planned_parts(trace),
+        lanes=time_lanes(trace),
+        uses=window_uses(conn, trace),
+        texts={text.head.id: text for text in texts},
+        systems=tuple(dict.fromkeys(text.call.request.system_prompt for text in texts)),
+        tests=tuple(row for row in trace.tests if row.task_id == trace.task_id and row.kind in OF_RUN),
+        touched=touched_on_record(trace.events),
+        commands=_commands(trace),
+    )
+    return change_texts(page, safe)  # type: ignore[no-any-return]
+
+
+def _commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
+    run, row = short_id(trace.task_id), trace.run
+    rows = [(f"cra show {run}", "look into it in the terminal")]
+    if row is None:
+        return tuple(rows)
+    if row.branch:
+        rows += [
+            (f"cra apply {run}", "bring it into your working tree"),
+            (f"git diff {row.base_commit[:10]}..{row.branch}", "what it changes, as git says it"),
+        ]
+    if row.status.value in {"partial", "failed", "interrupted", "needs_human"}:
+        rows.append((f"cra solve --resume {run}", "continue where it stopped"))
+    return (*rows, (f"cra replay {run}", "the same run again, from its recorded answers"))
+
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'

@@ -4,8 +4,14 @@ from msgspec.structs import replace
 from rich.console import Console
 from tests.report.conftest import Solved
 
+from clean_room_agent.report.calls import attempt_diffs, render_windows, window_uses, windows_object
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS
-from clean_room_agent.report.windows import render_windows, window_uses, windows_object
+
+
+def test_of_the_attempts_those_that_stand_can_be_asked_for_alone(solved: Solved) -> None:
+    every = attempt_diffs(solved.trace, accepted_only=False)
+    assert [diff.stands for diff in every] == [False, True, True]
+    assert attempt_diffs(solved.trace, accepted_only=True) == every[1:]
 
 
 def test_a_window_is_divided_into_rules_task_code_and_the_rest(solved: Solved) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.report.runs import short_names
+from clean_room_agent.report.run_list import short_names, size_text
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,18 @@ from clean_room_agent.report.runs import short_names
 )
 def test_names_of_tests_are_shown_without_their_files_and_the_first_alone(told: str, shown: str) -> None:
     assert short_names(told) == shown
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (12 * 10**15, "12000.0 TB"),
+    ],
+)
+def test_a_size_is_said_in_the_largest_unit_of_which_there_is_one(size: int, said: str) -> None:
+    assert size_text(size) == said

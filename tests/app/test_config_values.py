@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clean_room_agent.app.config_file import render_config, render_whole_config
+from clean_room_agent.app.config_values import render_config, render_whole_config
 from clean_room_agent.app.settings import TABLES, Overrides, Settings, load_settings
 from clean_room_agent.config import ConfigSlice, keys_of, load_slice
 from clean_room_agent.errors import ConfigError

@@ -1,7 +1,7 @@
 """The runs of a repository, newest first."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import Group
 from rich.table import Table
@@ -10,10 +10,16 @@ from rich.text import Text
 from clean_room_agent.artifacts.names import first_line, short_id
 from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.db.rows import moment
-from clean_room_agent.report.byte_sizes import size_text
 from clean_room_agent.report.trace import lone_command
 
-COLOURS = {"complete": "green", "unproven": "yellow", "partial": "yellow", "failed": "red"}
+COLOURS = {
+    "complete": "green",
+    "unproven": "yellow",
+    "partial": "yellow",
+    "needs_human": "yellow",
+    "failed": "red",
+}
+"""Of a status; others are in progress, or were stopped."""
 CONTEXT_PACKAGE = "(a context package)"
 LONE_RESULT = {"train_plan": "(a training plan)", "curate_data": "(a dataset)"}
 """The purpose of a single pass without a run, by its mode."""
@@ -24,15 +30,23 @@ MAX_NAMES = 3
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
+def plain_table(*columns: str, right: Collection[str] = (), folded: Collection[str] = ()) -> Table:
+    """An empty table without lines; columns are aligned to the left, and not wrapped, unless they are named."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in columns:
+        table.add_column(
+            name,
+            justify="right" if name in right else "left",
+            no_wrap=name not in folded,
+            overflow="fold" if name in folded else "ellipsis",
+        )
+    return table
+
+
 def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
     """Two lines per run: its outcome, then its task; `now` is a timestamp in the record's format."""
-    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("run", no_wrap=True)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("what", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("task, branch, result", overflow="fold")
+    last = "task, branch, result"
+    table = plain_table("run", "age", "what", "status", "size", last, right=("age", "size"), folded=(last,))
     for entry in overviews:
         listing = entry.listing
         status = listing.status.value.replace("_", " ")
@@ -84,3 +98,13 @@ def age(timestamp: str, now: str) -> str:
             return f"{left} {unit}"
         left //= size
     return f"{left} y"
+
+
+def size_text(size: int) -> str:
+    """`size` bytes in the largest unit of which there is one: `0 B`, `1.2 MB`."""
+    value, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if round(value, 1) < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

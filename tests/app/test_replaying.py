@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from testing.client.model_client import NOW
 
-from clean_room_agent.app.replay import require_same
+from clean_room_agent.app.replaying import require_same
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch
