@@ -39,9 +39,9 @@ class EcmaScript(Language):
 
     def query(self, grammar: str) -> str:
         """What is captured."""
-        from clean_room_agent.languages.ecmascript import declarations, reading
+        from clean_room_agent.languages.ecmascript import declarations, uses
 
-        return declarations.query(grammar) + reading.query(grammar)
+        return declarations.query(grammar) + uses.query(grammar)
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
@@ -55,9 +55,9 @@ class EcmaScript(Language):
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
-        from clean_room_agent.languages.ecmascript import reading
+        from clean_room_agent.languages.ecmascript import uses
 
-        return reading.read_names(captures, source, nested)
+        return uses.read_names(captures, source, nested)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The fields of a JSDoc comment."""

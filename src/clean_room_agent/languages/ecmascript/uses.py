@@ -1,55 +1,122 @@
-"""Names that each symbol of a JavaScript or TypeScript file uses, as tokens that resolve without its scopes."""
+"""Reads one parsed JavaScript or TypeScript file: its interface for other files, and the names that it uses.
+
+A worked example, from text to reference:
+
+    // lib/index.ts             // lib/shop.ts                         // app.ts
+    export * from './shop'      export class Cart {                    import { Cart as C } from './lib'
+                                  items = new Items()                  export function use(cart: C, other) {
+                                }                                        const { items } = cart
+                                export class Items { add() {} }          items.add(other.add())
+                                                                       }
+
+*Reading* `app.ts`; no other file is looked at. `binding` fills the scopes: in `use`, `cart` is bound to the type's node
+`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `uses` takes each name in a symbol
+that declares nothing, with what follows it: `C`, `cart`, `items.add(`, `other.add(`. What its first name means decides
+on the token. `C` is bound in no scope and imported, so it stands as it is. `cart` alone is a local, which says nothing.
+`items` is a local as well, but comes to `C:.items`, "of an object of C, the member items": the token is
+`C:.items|.add(`; what stands before the bar is evaluated, what stands behind it is a reference, called at its end.
+Nothing is known of `other`, and `add` is too common a name to be looked for in the whole repository: no token.
+
+    uses       [[0, "C C:.items|.add("]]                              0 is the place of `use`
+    interface  [{"use": [0, "f"]}, {"C": [["./lib", "Cart"]]}, [], {"use": ["", "use"]}]
+               definitions, imports, stars, exports
+
+*Resolving* (`references.resolve`): `C` is an import, so the export `Cart` of `lib/index.ts` is asked for. That has none
+of its own and passes on `./shop`, whose export `Cart` is its class: `use -> lib/shop.ts:Cart name 0.95`. `C:` is an
+object of it (.85), `.items` its field, which holds `Items:` as the interface of `lib/shop.ts` says; so `.add` is
+`Items.add`: `use -> lib/shop.ts:Items.add call 0.85`. What was asked on the way is stored as look-ups: `^Cart` and `*`
+of `lib/index.ts`; `^Cart`, `Cart`, `Cart.items`, `Cart.items.add`, `Items` and `Items.add` of `lib/shop.ts`. An edit that
+changes none of these leaves the references of `app.ts` as they are.
+"""
 
 import re
-from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.ecmascript.binding import Binds
+from clean_room_agent.json_values import to_json
+from clean_room_agent.languages.ecmascript.binding import ScriptBindings
 from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
-from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD, of_value
-from clean_room_agent.languages.ecmascript.regions import base_nodes
-from clean_room_agent.languages.interface import MAX_LENGTH
+from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD
+from clean_room_agent.languages.ecmascript.scopes import base_nodes
+from clean_room_agent.languages.interface import FileNames, write_interface
+from clean_room_agent.languages.latin1 import as_bytes, real_name
+from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.uses import BASE, DECORATOR, Uses
 
+COMMON_QUERY = """
+[(identifier) (shorthand_property_identifier) (this) (super)] @use.name
+[(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
+ (arrow_function) (method_definition) (class_declaration) (class)] @use.scope
+[(function_declaration name: (_) @use.own) (generator_function_declaration name: (_) @use.own)
+ (function_expression name: (_) @use.own) (class_declaration name: (_) @use.own) (class name: (_) @use.own)]
+(formal_parameters (_) @use.parameter)
+(arrow_function parameter: (identifier) @use.pattern)
+(catch_clause parameter: (_) @use.pattern)
+(for_in_statement kind: _ left: (_) @use.pattern)
+(variable_declarator) @use.declarator
+(assignment_expression) @use.assign
+(return_statement (_) @use.return)
+(member_expression object: [(call_expression) (new_expression) (parenthesized_expression)
+  (subscript_expression)]) @use.chain
+(class_heritage) @use.bases
+(import_statement) @use.import
+(export_statement) @use.export
+(export_statement value: (_) @use.default)
+"""
+JSX_QUERY = """
+(jsx_opening_element name: (_) @use.element)
+(jsx_self_closing_element name: (_) @use.element)
+(jsx_closing_element name: (_) @use.own)
+"""
+TYPES_QUERY = """
+(type_identifier) @use.name
+[(abstract_class_declaration) (interface_declaration) (type_alias_declaration) (internal_module) (module)
+ (function_signature) (method_signature) (abstract_method_signature) (function_type) (call_signature)
+ (construct_signature) (constructor_type)] @use.scope
+[(abstract_class_declaration name: (_) @use.own) (interface_declaration name: (_) @use.own)
+ (type_alias_declaration name: (_) @use.own) (enum_declaration name: (_) @use.own)
+ (function_signature name: (_) @use.own) (internal_module name: (_) @use.own)]
+(type_parameter) @use.type_parameter
+(infer_type (type_identifier) @use.pattern)
+(mapped_type_clause name: (type_identifier) @use.pattern)
+(interface_declaration body: (interface_body (property_signature) @use.property))
+(type_alias_declaration value: (object_type (property_signature) @use.property))
+(type_alias_declaration value: (intersection_type (object_type (property_signature) @use.property)))
+(extends_type_clause) @use.bases
+"""
 CALLED = r"(\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
-CHAIN = re.compile(rf"({WORD})({STEPS}){CALLED}")
-"""A name, its members, and whether the last of them is called."""
-FOLLOWING = re.compile(rf"({STEPS}){CALLED}")
-CALLED_FIRST = re.compile(r"#[^;]*;;|[^#():?%@]*(?:\(\)|[:?%@])")
-"""What an expression begins with that is more than names."""
-MEMBER = re.compile(rf"(.+)(\.#?{WORD})")
-UNKNOWN = "?|"
-"""The head of a token whose beginning is a value of which nothing is known."""
-LOCAL = "|"
-"""The head of a local whose value nobody asked for yet: alone, it says nothing."""
-COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON_MEMBERS for call in ("", "("))
 ELEMENT = "/"
 """Marks the name of a JSX element: its component is called."""
-SPECIAL = frozenset({"super", "exports"})
-DECORATOR = "@"
-BASE = "<"
 
 
-class Uses:
-    """Collects the tokens of one file (`resolve._Tokens` explains them)."""
+def query(grammar: str) -> str:
+    """The query that captures what `read_names` needs, for a grammar of JavaScript or TypeScript."""
+    types = "" if grammar == "javascript" else TYPES_QUERY
+    return COMMON_QUERY + types + ("" if grammar == "typescript" else JSX_QUERY)
 
-    def __init__(
-        self, binds: Binds, captures: Mapping[str, Sequence[Node]], module_names: Container[str]
-    ) -> None:
-        self._binds = binds
-        self._captures = captures
-        self._module_names = module_names
-        self._tokens: dict[int, set[str]] = defaultdict(set)
 
-    def read(self) -> list[tuple[int, str]]:
-        """(place of a symbol, its sorted tokens separated by spaces) for each symbol with any."""
-        self._names()
-        self._chains()
-        return [(place, " ".join(sorted(found))) for place, found in sorted(self._tokens.items())]
+def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested) -> FileNames:
+    """Turn captured nodes into the file's interface and uses."""
+    text = source.decode("latin-1")
+    binds = ScriptBindings(captures, nested if source.isascii() else as_bytes(nested), text)
+    reachable, inner = binds.definitions()
+    uses = ScriptUses(captures, binds).read(frozenset([*reachable, *binds.imports]))
+    interface = write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), binds.exports)
+    return FileNames(real_name(interface), real_name(to_json([inner, [], uses])))
 
-    def _marks(self) -> dict[int, str]:
-        """First byte -> mark of uses that are not plain names."""
+
+class ScriptUses(Uses):
+    """Names in JavaScript and TypeScript."""
+
+    chain = re.compile(rf"({WORD})({STEPS}){CALLED}")
+    following = re.compile(rf"({STEPS}){CALLED}")
+    between = BETWEEN
+    member_field = "property"
+    common = COMMON_MEMBERS
+
+    def marks(self) -> dict[int, str]:
+        """Of decorators, of JSX elements, and of what classes extend and implement."""
         captures = self._captures
         marks = {node.start_byte: ELEMENT for node in captures.get("use.element", ())}
         marks |= {node.start_byte + 1: DECORATOR for node in captures.get("decorator", ())}
@@ -58,102 +125,22 @@ class Uses:
                 marks |= {base.start_byte: BASE for base in base_nodes(node.parent)}
         return marks
 
-    def _written(self) -> Iterator[tuple[int, int, int, re.Match[str]]]:
-        """Yield first byte, symbol, scope and text of each use that starts with a name, `this` or `super`."""
-        binds = self._binds
-        text, declared, match = binds.text, binds.declared, CHAIN.match
-        pieces = binds.regions.pieces()
-        place, scope, end = -1, 0, 0
-        for start in sorted([node.start_byte for node in self._captures.get("use.name", ())]):
-            while start >= end:
-                place, scope, end = next(pieces)
-            if place < 0 or start in declared:
-                continue
-            if text[start - 1] == "." and text[start - 2] != ".":
-                continue  # the last name of a dotted type
-            chain = match(text, start)
-            if chain is not None:
-                yield start, place, scope, chain
-
-    def _names(self) -> None:
-        marks, is_value = self._marks(), self._binds.scopes.is_value
-        heads: dict[int, dict[str, str]] = defaultdict(dict)
-        for start, place, scope, chain in self._written():
-            head, steps, call = chain.groups()
-            if head in SPECIAL:
-                head, steps = self._special(head, steps)
-            known = heads[scope]
-            prefix = known.get(head)
-            bare = not steps and not call and start not in marks
-            if prefix is None or (prefix == LOCAL and not bare):
-                prefix = known[head] = LOCAL if bare and is_value(head, scope) else self._prefix(head, scope)
-            if not prefix or (bare and prefix[-1] == "|"):
-                continue
-            if steps:
-                steps = BETWEEN.sub("", steps)
-            if start in marks:
-                if marks[start] != ELEMENT or steps or not head[0].islower():  # `<div>` is the browser's
-                    self._marked(marks[start], prefix, steps, place)
-            elif steps or prefix[-1] != "|":
-                self._add(place, prefix, f"{steps}(" if call else steps)
-            elif call and (called := self._called_local(prefix)):
-                self._tokens[place].add(called)
-
-    def _special(self, head: str, steps: str) -> tuple[str, str]:
-        """Treat `super(…)` as a call of the constructor, and members of `exports` as names of the module."""
+    def parts(self, chain: re.Match[str]) -> tuple[str, str, str]:
+        """`super(…)` is a call of the constructor, and members of `exports` are names of the module."""
+        head, steps, call = super().parts(chain)
         if head == "super":
-            return head, steps or ".constructor"
+            return head, steps or ".constructor", call
         name, dot, rest = BETWEEN.sub("", steps)[1:].partition(".")
-        return (name, dot + rest) if name in self._module_names else (head, steps)
+        is_own = head == "exports" and name and self.is_module_name(name)
+        return (name, dot + rest, call) if is_own else (head, steps, call)
 
-    def _add(self, place: int, prefix: str, steps: str) -> None:
-        if prefix != UNKNOWN or steps not in COMMON_STEPS:
-            self._tokens[place].add(prefix + steps)
+    def is_receiver(self, name: str) -> bool:
+        """See `Uses.is_receiver`."""
+        return name == "this"
 
-    def _marked(self, mark: str, prefix: str, steps: str, place: int) -> None:
-        if prefix[-1] == "|" and not steps:
-            return
-        if mark == ELEMENT:
-            self._add(place, prefix, f"{steps}(")
-        else:
-            self._add(place, mark + prefix, steps)
-
-    def _prefix(self, head: str, scope: int) -> str:
-        """What replaces a use's first name in a token; "" if the name is not from this repository."""
-        meaning = self._binds.scopes.head(head, scope)
-        if meaning is None:
-            return head if head in self._module_names else ""
-        if meaning and meaning[0] in "=#" and meaning[-1] == ";" and head != "this":
-            return meaning
-        return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
-
-    def _called_local(self, prefix: str) -> str:
-        """What calling a local calls: the member it was taken from, or the function it is an alias of."""
-        meaning = prefix[:-1]
-        taken = MEMBER.fullmatch(meaning)
-        if taken is not None:
-            return f"{taken[1]}|{taken[2]}("
-        return f"{meaning}(" if meaning in self._module_names else ""
-
-    def _chains(self) -> None:
-        """Add tokens for members of call results."""
-        binds = self._binds
-        longest: dict[int, Node] = {}
-        for node in self._captures.get("use.chain", ()):
-            known = longest.get(node.start_byte)
-            if known is None or known.end_byte < node.end_byte:
-                longest[node.start_byte] = node
-        for start, node in longest.items():
-            place, scope = binds.regions.at(start)
-            if place < 0:
-                continue
-            written = of_value(node, binds.text)
-            split = CALLED_FIRST.match(written)
-            head = binds.scopes.canonical(split[0], scope) if split else ""
-            following = FOLLOWING.match(binds.text, node.end_byte)
-            steps = "" if following is None else BETWEEN.sub("", following[1])
-            call = "(" if following is not None and following[2] else ""
-            if head and split:
-                self._add(place, f"{head}|", f"{written[split.end() :]}{steps}{call}")
-            elif name := node.child_by_field_name("property"):
-                self._add(place, UNKNOWN, f".{binds.string(name)}{steps}{call}")
+    def add_marked(self, mark: str, prefix: str, steps: str, place: int) -> None:
+        """An element stands for a call of its component; `<div>` is the browser's."""
+        if mark != ELEMENT:
+            super().add_marked(mark, prefix, steps, place)
+        elif (steps or not prefix[0].islower()) and (steps or prefix[-1] != "|"):
+            self.add(place, prefix, f"{steps}(")

@@ -16,131 +16,93 @@ The last two lower the confidence. An empty text is an unknown value. For exampl
     self.items[0]  in class Cart  =Cart;@.items[]
 """
 
-import re
+import ast
 from functools import lru_cache
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.python.name_scan import STRING, WORD
-
-KEPT = 4096
-"""Texts of one sort whose meaning is remembered: most annotations and signatures occur many times."""
+MAX_DEPTH = 8
+"""Links of one chain that are followed."""
 INNER = {
     "attribute": "object",
     "call": "function",
     "subscript": "value",
+    "assignment": "right",
     "await": "",
     "parenthesized_expression": "",
 }
 """Nodes that are followed, and the field that holds what they begin with; "": the value is that of the only child."""
-CHAIN = re.compile(rf"{WORD}(?:\.{WORD})*+")
-CALL = r"\((?:[^()\"']++|\([^()\"']*+\)|\"[^\"\\\n]*+\"|'[^'\\\n]*+')*+\)"
-"""Brackets that hold at most one more level of them."""
-SIMPLE = re.compile(rf"({WORD}(?:\.{WORD})*+)({CALL})?+")
-CALLED = re.compile(CALL)
-FLAT = re.compile(rf"{WORD}(?:\.{WORD}|{CALL})*+")
-MAX_FLAT = 200
-"""Bytes of a chain that is read as text."""
-BUILTIN_TYPES = frozenset(
-    {
-        "Any",
-        "None",
-        "bool",
-        "bytes",
-        "complex",
-        "dict",
-        "float",
-        "int",
-        "list",
-        "object",
-        "set",
-        "str",
-        "tuple",
-    }
+BUILTIN_NAMES = "Any None bool bytes complex dict float int list object set str tuple"
+BUILTIN_TYPES = frozenset(BUILTIN_NAMES.split())
+WRAPPERS = frozenset(
+    {"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "Awaitable"}
 )
-WRAPPED = re.compile(
-    r"(?:\w+\.)*(Optional|Union|Annotated|ClassVar|Final|Required|NotRequired|ReadOnly|Awaitable|Type|type)"
-    r"\s*\[(.*)\]",
-    re.DOTALL,
-)
-NEUTRAL = frozenset({"None", "NotImplemented", "..."})
-OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
+"""What is written around a type and says nothing of its members."""
 
 
-@lru_cache(maxsize=KEPT)
-def of_annotation(text: str, depth: int = 6) -> str:
+@lru_cache(maxsize=4096)
+def of_annotation(text: str) -> str:
     """The expression for a value with this annotation."""
-    text = text.strip()
-    if text in BUILTIN_TYPES or depth == 0:
+    if "\\" in text:
+        return ""  # Python would warn of escapes that it does not know
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
-    if text[:1] in {'"', "'"} and len(text) > 2 and text[-1] == text[0]:
-        text = text.strip("\"'").strip()
-    chain = CHAIN.match(text)
-    if chain is not None and chain.end() == len(text):
-        return "~" if text.rpartition(".")[2] == "Self" else f"{text}:"
-    options = split(text, "|") if "|" in text else []
-    if len(options) > 1:
-        return _one_of(options, depth)
-    wrapped = WRAPPED.fullmatch(text)
-    if wrapped is not None:
-        parts = split(wrapped[2], ",")
-        inner = of_annotation(parts[0], depth - 1) if wrapped[1] == "Annotated" else _one_of(parts, depth)
-        return inner.removesuffix(":") if wrapped[1] in {"Type", "type"} else inner
-    is_generic = chain is not None and text[chain.end()] == "[" and chain[0] not in BUILTIN_TYPES
-    return f"{chain[0]}:" if chain is not None and is_generic else ""
+    return _of_type(tree)
 
 
-def _one_of(options: list[str], depth: int) -> str:
+def _of_type(tree: ast.expr) -> str:
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
+        return of_annotation(tree.value)
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitOr):
+        return _one_of(tree.left, tree.right)
+    if isinstance(tree, ast.Subscript):
+        return _of_generic(tree)
+    name = _dotted(tree)
+    if name.rpartition(".")[2] == "Self":
+        return "~"
+    return f"{name}:" if name and name not in BUILTIN_TYPES else ""
+
+
+def _of_generic(tree: ast.Subscript) -> str:
+    name = _dotted(tree.value)
+    last = name.rpartition(".")[2]
+    given = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
+    if last in WRAPPERS:
+        return _one_of(*given)
+    if last == "Annotated":
+        return _of_type(given[0])
+    if last in {"Type", "type"}:
+        return _one_of(*given).removesuffix(":")
+    return f"{name}:" if name and name not in BUILTIN_TYPES else ""
+
+
+def _one_of(*options: ast.expr) -> str:
     """The expression that all options except None share; "" if they differ."""
-    found = {of_annotation(one, depth - 1) for one in options if one.strip() != "None"}
+    found = {_of_type(one) for one in options if not (isinstance(one, ast.Constant) and one.value is None)}
     return found.pop() if len(found) == 1 else ""
 
 
-def split(text: str, mark: str) -> list[str]:
-    """Split at marks outside of brackets and strings."""
-    if not any(bracket in text for bracket in "([{\"'"):
-        return text.split(mark)
-    parts, depth, start, place = [], 0, 0, 0
-    for piece in PIECES.findall(text):
-        depth += OPENING.get(piece, 0)
-        if piece == mark and depth == 0:
-            parts.append(text[start:place])
-            start = place + len(piece)
-        place += len(piece)
-    parts.append(text[start:])
-    return parts
+def _dotted(tree: ast.expr) -> str:
+    """A name with its attributes; "" for anything else."""
+    if isinstance(tree, ast.Attribute):
+        before = _dotted(tree.value)
+        return before and f"{before}.{tree.attr}"
+    return tree.id if isinstance(tree, ast.Name) else ""
 
 
-def expression_at(text: str, start: int, end: int, node: Node) -> str:
-    """The expression between two offsets.
-
-    `node` (or, if it is an assignment, its right side) is only visited if the text alone is not enough.
-    """
-    simple = SIMPLE.match(text, start)
-    if simple is None:
-        if text[start : start + 1] != "(":
-            return ""
-    elif simple.end() == end:
-        return f"{simple[1]}()" if simple[2] else simple[1]
-    elif text[simple.end(1)] != "(" and simple[1] != "await":
-        return ""
-    value: Node | None = node
-    while value is not None and value.type == "assignment":
-        value = value.child_by_field_name("right")
-    return "" if value is None else of_node(value, text)
-
-
-def of_node(node: Node, text: str, depth: int = 8) -> str:
-    """The expression for a node; names in it are as written."""
+def of_value(node: Node, text: str, depth: int = MAX_DEPTH) -> str:
+    """The expression for a value; names in it are as written."""
     kind = node.type
     if kind == "identifier":
         return text[node.start_byte : node.end_byte]
     if depth == 0 or kind not in INNER:
         return ""
-    inner = node.child_by_field_name(INNER[kind]) if INNER[kind] else node.named_child(0)
-    before = "" if inner is None else of_node(inner, text, depth - 1)
-    if not before or not INNER[kind]:
+    field = INNER[kind]
+    inner = node.child_by_field_name(field) if field else node.named_child(0)
+    before = "" if inner is None else of_value(inner, text, depth - 1)
+    if not before or kind in {"assignment", "await", "parenthesized_expression"}:
         return before
     if kind == "attribute":
         name = node.child_by_field_name("attribute")
@@ -148,14 +110,3 @@ def of_node(node: Node, text: str, depth: int = 8) -> str:
     if kind == "call":
         return before if before == "super" else f"{before}()"
     return f"{before}[]"
-
-
-def chain_of(node: Node, text: str, depth: int) -> str:
-    """Like `of_node`, for a chain that contains calls."""
-    start, end = node.start_byte, node.end_byte
-    if text[start] in "\"'[{":
-        return ""
-    if end - start <= MAX_FLAT and FLAT.fullmatch(text, start, end):
-        found = CALLED.sub("()", text[start:end])
-        return f"super{found[7:]}" if found.startswith("super()") else found
-    return of_node(node, text, depth)

@@ -30,9 +30,9 @@ class Python(Language):
 
     def query(self, grammar: str) -> str:
         """What is captured."""
-        from clean_room_agent.languages.python import definitions, reading
+        from clean_room_agent.languages.python import definitions, uses
 
-        return definitions.QUERY + reading.QUERY
+        return definitions.QUERY + uses.QUERY
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
@@ -46,9 +46,9 @@ class Python(Language):
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
-        from clean_room_agent.languages.python import reading
+        from clean_room_agent.languages.python import uses
 
-        return reading.read_names(captures, source, nested, parsed.imports)
+        return uses.read_names(captures, source, nested, parsed.imports)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The docstring's fields."""
@@ -58,9 +58,9 @@ class Python(Language):
 
     def common_members(self) -> frozenset[str]:
         """Attributes of built-in types."""
-        from clean_room_agent.languages.python.name_scan import COMMON
+        from clean_room_agent.languages.python.uses import COMMON_MEMBERS
 
-        return COMMON
+        return COMMON_MEMBERS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
         """The modules among these paths."""
