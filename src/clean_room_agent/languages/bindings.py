@@ -42,7 +42,7 @@ class Bindings(ABC):
 
     @abstractmethod
     def described(self, place: int) -> tuple[str, str | list[str]]:
-        """The kind of a symbol, and its bases or the expression for what it holds or returns (see `interface.Entry`)."""
+        """The kind of a symbol, and its bases or the expression for what it holds or returns (see `interface.Written`)."""
 
     @abstractmethod
     def replaces(self, entry: Written, before: Written) -> bool:

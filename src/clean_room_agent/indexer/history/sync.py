@@ -25,7 +25,7 @@ MANY = 2000
 """Beyond so many commits to be read again, reading everything is as quick."""
 
 
-class Reader(Protocol):
+class HistoryReader(Protocol):
     """The questions that an update asks git."""
 
     def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
@@ -42,7 +42,7 @@ class HistorySync:
     and subtracting.
     """
 
-    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
+    def __init__(self, conn: Connection, scope: Scope, reader: HistoryReader) -> None:
         self._conn = conn
         self._scope = scope
         self._reader = reader

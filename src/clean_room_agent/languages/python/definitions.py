@@ -14,7 +14,7 @@ from tree_sitter import Node
 from clean_room_agent.languages.comments import merge_line_comments
 from clean_room_agent.languages.parsed import (
     Definition,
-    Parsed,
+    ParsedFile,
     RawImport,
     Span,
     dedented,
@@ -52,7 +52,7 @@ ESCAPE = re.compile(
 )
 
 
-def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> Parsed:
+def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> ParsedFile:
     """Turn captured nodes into definitions, comments and imports."""
     functions, classes = captures.get("function", []), captures.get("class", [])
     outer = _decorated(captures.get("decorated", ()))
@@ -62,7 +62,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> P
         definitions.extend(_variables(node, source))
     for node in captures.get("alias", ()):
         definitions.extend(_alias(node, source))
-    return Parsed(
+    return ParsedFile(
         definitions=definitions,
         comments=merge_line_comments(
             (

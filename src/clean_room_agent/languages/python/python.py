@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
-    from clean_room_agent.languages.parsed import Parsed
+    from clean_room_agent.languages.parsed import ParsedFile
 
 
 class Python(Language):
@@ -36,14 +36,14 @@ class Python(Language):
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
-    ) -> "Parsed":
+    ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.python import definitions
 
         return definitions.read(root, captures, source)
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.python import uses

@@ -20,7 +20,7 @@ MAX_LOG_BYTES = 100_000_000
 OUTCOMES = frozenset(get_args(Outcome))
 
 
-class Record(Struct, frozen=True, kw_only=True):
+class LogRecord(Struct, frozen=True, kw_only=True):
     """One failure as the guard wrote it; nothing of it is normalised."""
 
     operator: str
@@ -33,18 +33,18 @@ class Record(Struct, frozen=True, kw_only=True):
     """unittest's id of the test."""
 
 
-def read_records(lines: Iterable[str | bytes]) -> tuple[Record, ...]:
+def read_records(lines: Iterable[str | bytes]) -> tuple[LogRecord, ...]:
     """Those of `lines` that are records, in order."""
     found = []
     for line in lines:
         try:
-            found.append(from_json(line, Record))
+            found.append(from_json(line, LogRecord))
         except ValueError:
             continue
     return tuple(found)
 
 
-def with_record(failure: Failure, record: Record) -> Failure:
+def with_record(failure: Failure, record: LogRecord) -> Failure:
     """The failure with the frames of its record, and the values, if that has any."""
     frames = tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames)
     if not (record.operator or record.left or record.right):
@@ -60,7 +60,7 @@ def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
     unittest prints errors before failures, each kind in the order in which they came, as the records of a name are
     taken here.
     """
-    waiting: dict[str, deque[Record]] = defaultdict(deque)
+    waiting: dict[str, deque[LogRecord]] = defaultdict(deque)
     for record in sorted(_left_by_unittest(guard_folder(report)), key=lambda record: record.when):
         waiting[record.name].append(record)
     failures = tuple(
@@ -70,7 +70,7 @@ def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
     return structs.replace(reading, failures=failures)
 
 
-def _left_by_unittest(folder: Path) -> tuple[Record, ...]:
+def _left_by_unittest(folder: Path) -> tuple[LogRecord, ...]:
     lines: list[bytes] = []
     reader = GuardReader(folder, max_bytes=MAX_BYTES)
     with contextlib.suppress(TooMuchError):
