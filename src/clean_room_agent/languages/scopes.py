@@ -1,6 +1,22 @@
 """What a name means in each scope of a file: what it is bound to there, as an expression over module-level names.
 
-Languages say how their values and types are written as expressions, and what else a name can mean.
+Languages say how their values and types are written as expressions, and what else a name can mean. Expressions are short
+texts, to be evaluated later in the file where they were written:
+
+    expression := head step*
+    head       := name                   looked up at module level
+                | "=" qualified ";"      a symbol of the same file
+                | "#" module ";" name ";"  an import inside a function; no name: the module itself
+                | "~"                    the object that a method was called on
+    step       := ".name" | "()" called | "[]" subscripted | ":" an instance of it | "@" the same, as `self`
+                | "!" its bases, as `super()`
+                | "%" inferred from return statements | "?" some of the possible values are unknown
+
+The last two lower the confidence. An empty text is an unknown value. For example:
+
+    cart: Cart                    Cart:
+    cart = shop.open("x").cart    shop.open().cart
+    self.items[0]  in class Cart  =Cart;@.items[]
 """
 
 import re

@@ -8,7 +8,7 @@ A worked example, by hand:
                                class Cart:                        def total(cart: Cart):
                                    def first(self) -> Item: ...       return cart.first().price()
 
-*Reading* (`languages.python.uses`) sees one file at a time. Of each it stores what others may ask of it, its interface:
+*Reading* (`languages.python.references`) sees one file at a time. Of each it stores what others may ask of it, its interface:
 definitions (place, kind, type), imports, star imports, `__all__`; and the names that its own symbols use, as tokens.
 
     shop/items.py  {"Item": [0, "c"], "Item.price": [1, "f"]}

@@ -39,9 +39,9 @@ class EcmaScript(Language):
 
     def query(self, grammar: str) -> str:
         """What is captured."""
-        from clean_room_agent.languages.ecmascript import declarations, uses
+        from clean_room_agent.languages.ecmascript import declarations, references
 
-        return declarations.query(grammar) + uses.query(grammar)
+        return declarations.query(grammar) + references.query(grammar)
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
@@ -55,9 +55,9 @@ class EcmaScript(Language):
         self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
-        from clean_room_agent.languages.ecmascript import uses
+        from clean_room_agent.languages.ecmascript import references
 
-        return uses.read_names(captures, source, nested)
+        return references.read_names(captures, source, nested)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The fields of a JSDoc comment."""
@@ -67,7 +67,7 @@ class EcmaScript(Language):
 
     def common_members(self) -> frozenset[str]:
         """Members of built-in objects and of the DOM."""
-        from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
+        from clean_room_agent.languages.ecmascript.references import COMMON_MEMBERS
 
         return COMMON_MEMBERS
 

@@ -1,4 +1,4 @@
-"""Turns JavaScript and TypeScript nodes into expressions (grammar: `languages.python.expressions`)."""
+"""Turns JavaScript and TypeScript nodes into expressions (grammar: `languages.scopes`)."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a Go file offers to others, and the names that its declarations use, as `languages.python.expressions` writes them.
+"""What a Go file offers to others, and the names that its declarations use, as `languages.scopes` writes them.
 
 A worked example:
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.languages.python.expressions import of_annotation
+from clean_room_agent.languages.python.references import of_annotation
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ A worked example, from text to reference:
                                 export class Items { add() {} }          items.add(other.add())
                                                                        }
 
-*Reading* `app.ts`; no other file is looked at. `binding` fills the scopes: in `use`, `cart` is bound to the type's node
-`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `uses` takes each name in a symbol
+*Reading* `app.ts`; no other file is looked at. `bindings` fills the scopes: in `use`, `cart` is bound to the type's node
+`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `languages.uses` takes each name in a symbol
 that declares nothing, with what follows it: `C`, `cart`, `items.add(`, `other.add(`. What its first name means decides
 on the token. `C` is bound in no scope and imported, so it stands as it is. `cart` alone is a local, which says nothing.
 `items` is a local as well, but comes to `C:.items`, "of an object of C, the member items": the token is
@@ -35,8 +35,7 @@ from collections.abc import Mapping, Sequence
 from tree_sitter import Node
 
 from clean_room_agent.json_values import to_json
-from clean_room_agent.languages.ecmascript.binding import ScriptBindings
-from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
+from clean_room_agent.languages.ecmascript.bindings import ScriptBindings
 from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD
 from clean_room_agent.languages.ecmascript.scopes import base_nodes
 from clean_room_agent.languages.interface import FileNames, write_interface
@@ -88,6 +87,25 @@ TYPES_QUERY = """
 CALLED = r"(\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
 ELEMENT = "/"
 """Marks the name of a JSX element: its component is called."""
+COMMON_NAMES = (
+    "add addEventListener all allSettled any append appendChild apply assign async at before bind blur body call "
+    "catch charAt charCodeAt children classList clear click clone close closest concat constructor contains content "
+    "copyWithin count create createElement data default defineProperty delete description destroy disconnect "
+    "dispatchEvent display done each emit end endsWith entries error every exec exit exports fetch fill filter "
+    "finally find findIndex findLast first flags flat flatMap focus forEach freeze from fromEntries get "
+    "getAttribute getTime global has hash hasOwnProperty head headers hide href id includes indexOf info init "
+    "innerHTML insert insertBefore is isArray item join json key keys kind label last lastIndexOf length listen "
+    "load local localeCompare lookup map match matchAll max message method min name next nodeType normalize now "
+    "number observe off on once open options order parent parentNode parse path pop port position prepend "
+    "preventDefault process prototype push put query querySelector race raw read ready reason reduce reduceRight "
+    "reject remove removeAttribute removeChild removeEventListener repeat replace replaceAll replaceWith request "
+    "reset resolve response result return reverse root run search select send set setAttribute shift show size "
+    "slice some sort source splice split start startsWith state status stop stringify style sub substring tagName "
+    "target test text textContent then throw toFixed toJSON toLowerCase toString toUpperCase trace trim trimEnd "
+    "trimStart type unshift update url use value valueOf values version wait warn with write"
+)
+COMMON_MEMBERS = frozenset(COMMON_NAMES.split())
+"""Members of built-in objects and of the DOM: a unique definition of such a name says nothing of what a use on an unknown object means."""
 
 
 def query(grammar: str) -> str:
