@@ -4,6 +4,7 @@
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import ClassVar
@@ -24,7 +25,7 @@ WrittenUse = tuple[int, int, int, re.Match[str]]
 """First byte, symbol, scope and text of a use that begins with a name."""
 
 
-class Uses:
+class Uses(ABC):
     """Collects the tokens of one file."""
 
     chain: ClassVar[re.Pattern[str]]
@@ -70,18 +71,18 @@ class Uses:
             if place in self._tokens and spans[place - 1] == spans[place]:
                 self._tokens[place - 1] |= self._tokens[place]
 
+    @abstractmethod
     def marks(self) -> dict[int, str]:
         """First byte -> mark of uses that are not plain names."""
-        raise NotImplementedError
 
     def parts(self, chain: re.Match[str]) -> tuple[str, str, str]:
         """The first name, the members and the sign of a call; the name is "" if nothing is used."""
         head, steps, call = chain.groups()
         return head, steps, call or ""
 
+    @abstractmethod
     def is_receiver(self, name: str) -> bool:
         """Whether the name stands for the object that a method was called on, or for its class."""
-        raise NotImplementedError
 
     def add_marked(self, mark: str, prefix: str, steps: str, place: int) -> None:
         """Add what a marked use says."""
