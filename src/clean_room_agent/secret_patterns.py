@@ -108,7 +108,7 @@ def is_basic(value: str) -> bool:
     return (b":" in said and said.isascii() and said.decode().isprintable()) or is_random(value)
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class SecretRule(Struct, frozen=True, kw_only=True):
     """One kind of secret: the group `secret` of its pattern must not be shown, if `accept` agrees."""
 
     marks: tuple[str, ...]
@@ -127,19 +127,19 @@ class Rule(Struct, frozen=True, kw_only=True):
                 at = text.find(mark, at + len(mark) if match is None else max(match.end(), at + len(mark)))
 
 
-def _shaped(marks: str, shape: str) -> Rule:
+def _shaped(marks: str, shape: str) -> SecretRule:
     """A rule for keys that begin with one of `marks`, followed by `shape`."""
     pattern = rf"(?<![A-Za-z0-9_])(?P<secret>{shape})(?![A-Za-z0-9])"
-    return Rule(marks=tuple(marks.split()), pattern=pattern, accept=is_varied)
+    return SecretRule(marks=tuple(marks.split()), pattern=pattern, accept=is_varied)
 
 
-def _in_header(name: str) -> Rule:
+def _in_header(name: str) -> SecretRule:
     """A rule for the value of a header whose name ends in `name`."""
     pattern = (
         rf"(?i:{name})\\{{0,3}}[\"']?\]?\s{{0,3}}[:=,]\s{{0,3}}\\{{0,3}}[\"']?"
         r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey|negotiate|ntlm|hawk|sso-key)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
     )
-    return Rule(
+    return SecretRule(
         marks=tuple(dict.fromkeys((name, name.title(), name.upper()))), pattern=pattern, accept=is_basic
     )
 
@@ -213,12 +213,12 @@ SHAPED = (
 RULES = (
     *(_shaped(marks, shape) for marks, shape in SHAPED),
     # The words before it are bounded, so that a class name like sk-fading-circle is none.
-    Rule(
+    SecretRule(
         marks=("sk-",),
         pattern=r"(?<![A-Za-z0-9_-])(?P<secret>sk-[A-Za-z0-9_-]{20,255})(?![A-Za-z0-9])",
         accept=has_all_kinds,
     ),
-    Rule(
+    SecretRule(
         marks=("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
         pattern=(
             r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks)/"
@@ -226,7 +226,7 @@ RULES = (
         ),
     ),
     # //user:password@host; a port and a path that follows are no password, though an @ stands in the path.
-    Rule(
+    SecretRule(
         marks=("://",),
         pattern=(
             r"(?<=[a-zA-Z0-9])://[^\s/:@\"'`<>\\]{0,100}:(?!\d{0,5}(?:[/?#]|@@))"
@@ -237,12 +237,12 @@ RULES = (
     _in_header("authorization"),
     _in_header("-key"),
     _in_header("-token"),
-    Rule(
+    SecretRule(
         marks=("bearer", "Bearer", "BEARER"),
         pattern=r"(?i)\bbearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/-]{20,2000})",
         accept=is_random,
     ),
-    Rule(
+    SecretRule(
         marks=("?", "&"),
         pattern=(
             r"(?i)[?&](?:[a-z-]{0,20}(?:token|signature)|api_?key|key|secret|password|sig)="
@@ -251,14 +251,14 @@ RULES = (
         accept=is_random,
     ),
     # AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…
-    Rule(
+    SecretRule(
         marks=("Signature=",),
         pattern=r"Signature=(?P<secret>[0-9a-fA-F]{32,512})",
         accept=is_varied,
     ),
-    Rule(marks=("AccountKey=",), pattern=(r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,100}={0,2})")),
+    SecretRule(marks=("AccountKey=",), pattern=(r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,100}={0,2})")),
     # //npm.example.org/:_authToken=…
-    Rule(
+    SecretRule(
         marks=("_authToken", "_auth", "_password"),
         pattern=(
             r"(?<![\w.])_(?:authToken|auth|password)[^\S\n]{0,3}=[^\S\n]{0,3}[\"']?(?P<secret>[^\s\"'${}]{8,2000})"
@@ -266,7 +266,7 @@ RULES = (
         accept=is_credential,
     ),
     # machine example.org login me password …
-    Rule(
+    SecretRule(
         marks=("machine", "default"),
         pattern=(
             r"\b(?:machine\s{1,20}\S{1,200}|default)\s{1,20}(?:(?:login|account)\s{1,20}\S{1,200}\s{1,20}){0,2}"
@@ -275,7 +275,7 @@ RULES = (
         accept=is_credential,
     ),
     # curl -u user:password
-    Rule(
+    SecretRule(
         marks=("-u", "--user", "--proxy-user"),
         pattern=(
             r"(?<![\w-])(?:-u|--user|--proxy-user)(?:=|[^\S\n]{0,5})[\"']?[^\s:\"'$<{]{0,100}[\"']?:[\"']?"
@@ -284,7 +284,7 @@ RULES = (
         accept=is_login,
     ),
     # mysql -ppassword
-    Rule(
+    SecretRule(
         marks=("mysql", "mariadb"),
         pattern=(
             r"\b(?:mysql|mariadb)[a-z-]{0,12}[^\S\n](?:[^\n|;&]{0,200}[^\S\n])?-p"

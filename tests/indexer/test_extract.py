@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.indexer.extract import ExtractedFile, extract
 
 
-def facts_of(folder: Path, text: str | bytes, name: str = "shapes.py") -> FileFacts:
+def facts_of(folder: Path, text: str | bytes, name: str = "shapes.py") -> ExtractedFile:
     (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
     facts = extract(folder, name, max_bytes=2_000_000)
-    assert isinstance(facts, FileFacts)
+    assert isinstance(facts, ExtractedFile)
     return facts
 
 

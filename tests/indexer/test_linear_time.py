@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from testing.growth import QUADRATIC, growth
 
-from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.indexer.extract import ExtractedFile, extract
 from clean_room_agent.languages.comments import classify
 
 UNITS = (
@@ -47,5 +47,5 @@ def test_a_comment_is_classified_in_time_linear_in_its_length(unit: str) -> None
 def test_a_chain_deeper_than_any_code_does_not_hide_what_stands_before_it(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("def f(): pass\na" + ".b" * 100_000)
     facts = extract(tmp_path, "x.py", max_bytes=1_000_000)
-    assert isinstance(facts, FileFacts)
+    assert isinstance(facts, ExtractedFile)
     assert [symbol.name for symbol in facts.symbols] == ["f"]

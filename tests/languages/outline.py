@@ -7,11 +7,11 @@ from tree_sitter import Query, QueryCursor
 from clean_room_agent import syntax
 from clean_room_agent.languages.comments import classify
 from clean_room_agent.languages.nesting import Nested, nest
-from clean_room_agent.languages.parsed import Parsed
+from clean_room_agent.languages.parsed import ParsedFile
 from clean_room_agent.languages.registry import BY_GRAMMAR
 
 
-def read(text: str, name: str) -> tuple[Parsed, Nested]:
+def read(text: str, name: str) -> tuple[ParsedFile, Nested]:
     grammar = syntax.grammar_of(name)
     assert grammar is not None
     source = text.encode()

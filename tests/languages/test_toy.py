@@ -16,7 +16,7 @@ from clean_room_agent.languages.base import Language, ModuleRef, Modules, Reach,
 from clean_room_agent.languages.interface import FileNames, write_interface
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.nodes import Nodes
-from clean_room_agent.languages.parsed import Definition, Parsed, RawImport, text_of
+from clean_room_agent.languages.parsed import Definition, ParsedFile, RawImport, text_of
 
 
 class ToyModules:
@@ -48,15 +48,17 @@ class Toy(Language):
     def query(self, grammar: str) -> str:
         return "(function_definition) @function (call) @call"
 
-    def read(self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str) -> Parsed:
+    def read(
+        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+    ) -> ParsedFile:
         uses = [call for call in captures.get("call", ()) if text_of(source, call).startswith("use(")]
-        return Parsed(
+        return ParsedFile(
             definitions=[self._definition(node, source) for node in captures.get("function", ())],
             imports=[RawImport(text_of(source, call)[5:-2], ("run",)) for call in uses],
         )
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested, parsed: Parsed
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested, parsed: ParsedFile
     ) -> FileNames:
         found = {name: (place, "f") for place, name in enumerate(nested.names)}
         imports = {"run": [(one.target, "run") for one in parsed.imports]}

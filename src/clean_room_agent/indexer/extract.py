@@ -21,7 +21,7 @@ from clean_room_agent.languages.base import Language
 from clean_room_agent.languages.comments import classify
 from clean_room_agent.languages.interface import FileNames
 from clean_room_agent.languages.nesting import Nested, innermost, nest
-from clean_room_agent.languages.parsed import Comment, Parsed, RawImport
+from clean_room_agent.languages.parsed import Comment, ParsedFile, RawImport
 from clean_room_agent.languages.registry import BY_GRAMMAR, name_of
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
 
@@ -36,7 +36,7 @@ MAX_DEPTH = 5_000
 MARKS = tuple(mark for mark, _ in file_contents.BOMS)
 
 
-class FileFacts(NamedTuple):
+class ExtractedFile(NamedTuple):
     """Everything that can be learned from a file without looking at any other."""
 
     file: NewFileRow
@@ -62,7 +62,7 @@ class SymbolFacts(NamedTuple):
     """Place of the symbol around it, or -1."""
 
 
-def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStamp | Failed:
+def extract(root: Path, path: str, *, max_bytes: int) -> ExtractedFile | SkippedStamp | Failed:
     """Parse one file, or say why there is nothing to index.
 
     Source code that cannot be decoded is a failure; any other file that cannot is assumed to be binary and skipped.
@@ -100,7 +100,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     return _facts_or_text(read, text.encode(), grammar)
 
 
-def _facts_or_text(file: NewFileRow, source: bytes, grammar: str | None) -> FileFacts:
+def _facts_or_text(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFile:
     """What stands in a file; of one that our readers break on, the text alone, with a note."""
     try:
         return _facts(file, source, grammar)
@@ -114,12 +114,12 @@ def _bug(exc: Exception) -> str:
     return f"a bug in cra: {type(exc).__name__}: {exc} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def _facts(file: NewFileRow, source: bytes, grammar: str | None) -> FileFacts:
+def _facts(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFile:
     """What stands in a file; without a grammar, it is text. An error that is already noted is kept."""
     parsed, nested, names, parse_error = _parse(source, grammar)
     comments = _comments(parsed.comments, nested)
     docs = [] if grammar is None else _docstrings(parsed.module_doc, nested, BY_GRAMMAR[grammar])
-    return FileFacts(
+    return ExtractedFile(
         file=file._replace(parse_error=file.parse_error or parse_error),
         symbols=[
             SymbolFacts(one.name, name, kind, one.start_line, one.end_line, one.signature, parent)
@@ -156,19 +156,19 @@ def _query(grammar: str) -> Query:
     return Query(syntax.language(grammar), BY_GRAMMAR[grammar].query(grammar))
 
 
-def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNames | None, str | None]:
+def _parse(source: bytes, grammar: str | None) -> tuple[ParsedFile, Nested, StoredNames | None, str | None]:
     if grammar is None or len(source) > syntax.MAX_PARSED_BYTES:
-        return Parsed(), nest(()), None, None
+        return ParsedFile(), nest(()), None, None
     try:
         root = syntax.parse(source, grammar).root_node
     except syntax.ParseGivenUp as exc:
-        return Parsed(), nest(()), None, f"{NOT_PARSED}{exc}"
+        return ParsedFile(), nest(()), None, f"{NOT_PARSED}{exc}"
     parsed, nested, found = read_source(root, source, grammar)
     error = _first_error(root) if root.has_error else None
     return parsed, nested, StoredNames(_imports_text(parsed.imports), found.interface, found.uses), error
 
 
-def read_source(root: Node, source: bytes, grammar: str) -> tuple[Parsed, Nested, FileNames]:
+def read_source(root: Node, source: bytes, grammar: str) -> tuple[ParsedFile, Nested, FileNames]:
     """What the file's language reads of its tree."""
     cursor = QueryCursor(_query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)

@@ -12,7 +12,7 @@ from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames, insert_resolutions
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.indexer.extract import ExtractedFile, extract
 from clean_room_agent.indexer.history.build import PendingHistory
 from clean_room_agent.indexer.index_run import Failed, IndexOutcome, IndexRun, failure, put_repo, put_states
 from clean_room_agent.indexer.resolution import StoredWorld
@@ -170,13 +170,13 @@ def _connect(channel: Channel, plan: _Plan) -> Connection:
 
 def _read_bucket(
     plan: _Plan, bucket: Sequence[tuple[int, str]]
-) -> tuple[list[tuple[int, FileFacts]], list[SkippedStamp | Failed]]:
+) -> tuple[list[tuple[int, ExtractedFile]], list[SkippedStamp | Failed]]:
     """Parse the files of one bucket; return those with something to index, then those without."""
-    found: list[tuple[int, FileFacts]] = []
+    found: list[tuple[int, ExtractedFile]] = []
     without: list[SkippedStamp | Failed] = []
     for number, path in bucket:
         facts = extract(plan.root, path, max_bytes=plan.max_bytes)
-        if isinstance(facts, FileFacts):
+        if isinstance(facts, ExtractedFile):
             found.append((number, facts))
         else:
             without.append(facts)

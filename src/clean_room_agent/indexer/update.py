@@ -21,7 +21,7 @@ from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 
 if TYPE_CHECKING:
-    from clean_room_agent.indexer.extract import FileFacts
+    from clean_room_agent.indexer.extract import ExtractedFile
     from clean_room_agent.indexer.workers import Channel
     from clean_room_agent.indexer.write import Changes
 
@@ -79,7 +79,7 @@ def update_files(
             scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out
         )
     from clean_room_agent.db.curated import postings  # noqa: PLC0415 - see the module's first lines
-    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415
+    from clean_room_agent.indexer.extract import ExtractedFile  # noqa: PLC0415
     from clean_room_agent.indexer.write import FileWriter  # noqa: PLC0415
 
     repo = files.get_repo(conn)
@@ -93,7 +93,7 @@ def update_files(
     alone = sum(found.sizes[path] for path in suspects) < ALONE_BYTES
     largest_first = sorted(suspects, key=lambda path: -found.sizes[path])
     for facts in _read(root, largest_first, max_bytes=max_bytes, jobs=1 if alone else jobs):
-        if isinstance(facts, FileFacts):
+        if isinstance(facts, ExtractedFile):
             writer.write(facts)
             continue
         writer.remove([facts.path])
@@ -145,7 +145,7 @@ def _is_same(conn: Connection, root: Path, path: str) -> bool:
 
 def _read(
     root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
-) -> "Iterator[FileFacts | SkippedStamp | Failed]":
+) -> "Iterator[ExtractedFile | SkippedStamp | Failed]":
     """Parse the suspects and yield each result as it comes, so that writing overlaps with parsing.
 
     The largest should come first: one that comes last keeps the other processes waiting.

@@ -8,10 +8,10 @@ from clean_room_agent.db.curated import files, metadata, names, postings, symbol
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import FileFacts
+from clean_room_agent.indexer.extract import ExtractedFile
 from clean_room_agent.languages.registry import names_beside
 
-NumberedFacts = tuple[int, FileFacts]
+NumberedFacts = tuple[int, ExtractedFile]
 """File id and facts."""
 
 
@@ -71,7 +71,7 @@ class FileWriter:
         first = files.next_file_id(self._conn)
         self._new = {path: first + number for number, path in enumerate(paths)}
 
-    def write(self, facts: FileFacts) -> None:
+    def write(self, facts: ExtractedFile) -> None:
         """Replace everything stored about the file.
 
         A symbol keeps its id as long as its file has one with the same qualified name (the nth of several stays the nth),
@@ -130,7 +130,7 @@ class FileWriter:
                 counts[key] = counts.get(key, 0) + len(new) - len(old)
 
 
-def _symbol_ids(file_id: int, facts: FileFacts, stored: Iterable[symbols.SymbolTuple]) -> list[int]:
+def _symbol_ids(file_id: int, facts: ExtractedFile, stored: Iterable[symbols.SymbolTuple]) -> list[int]:
     """Ids by place: those that the same names had before, and new ones for the rest."""
     known: dict[str, list[int]] = {}
     used: set[int] = set()
@@ -147,14 +147,14 @@ def _symbol_ids(file_id: int, facts: FileFacts, stored: Iterable[symbols.SymbolT
     ]
 
 
-def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:
+def _symbol_rows(file_id: int, facts: ExtractedFile, ids: Sequence[int]) -> list[symbols.SymbolTuple]:
     return [
         (ids[place], file_id, place, *one[:6], None if one.parent < 0 else ids[one.parent])
         for place, one in enumerate(facts.symbols)
     ]
 
 
-def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.DocstringTuple]:
+def _docstring_rows(file_id: int, facts: ExtractedFile, ids: Sequence[int]) -> list[symbols.DocstringTuple]:
     first = symbols.first_symbol_id(file_id)
     return [
         (first + number, None if place < 0 else ids[place], file_id, content, kind, fields)
@@ -162,7 +162,7 @@ def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[
     ]
 
 
-def _comment_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.CommentTuple]:
+def _comment_rows(file_id: int, facts: ExtractedFile, ids: Sequence[int]) -> list[symbols.CommentTuple]:
     first = symbols.first_symbol_id(file_id)
     return [
         (first + number, file_id, None if place < 0 else ids[place], line, content, kind, int(reason))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
-    from clean_room_agent.languages.parsed import Parsed
+    from clean_room_agent.languages.parsed import ParsedFile
 
 WORD = re.compile(r"[^./?#!\s]+")
 ReadText = Callable[[str], str | None]
@@ -94,12 +94,12 @@ class Language(Protocol):
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
-    ) -> "Parsed":
+    ) -> "ParsedFile":
         """Definitions, comments and imports. The nodes of a capture may come in any order."""
         ...
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface for other files, and the names that it uses."""
         ...

@@ -29,22 +29,15 @@ class FileNames(NamedTuple):
     uses: str
 
 
-class Entry(NamedTuple):
-    """A definition that other files can refer to, by its qualified name."""
-
-    place: int
-    """-1 for an attribute that only `self.x = ...` makes."""
-    kind: str
-    """c: class (also interfaces and types of objects), e: enum, f: function, p: property, v: variable or attribute, a: alias, which is
-    what its expression comes to."""
-    types: str | Sequence[str] = ""
-    """A class's bases; else the expression for what it holds or returns, or ""."""
-    occurrence: str = ""
-    """Which of how many definitions of one name it is; "" for the only one."""
-
-
 Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, str, str | Sequence[str], str]
-"""An entry without its empty end."""
+"""A definition that other files can refer to, without its empty end:
+
+place: of the symbol; -1 for an attribute that only `self.x = ...` makes;
+kind: c: class (also interfaces and types of objects), e: enum, f: function, p: property, v: variable or attribute, a: alias,
+    which is what its expression comes to;
+types: a class's bases; else the expression for what it holds or returns, or "";
+occurrence: which of how many definitions of one name it is; "" for the only one.
+"""
 
 
 class Interface(Struct, frozen=True):

@@ -9,18 +9,18 @@ def as_bytes(nested: Nested) -> Nested:
     definitions = [
         one
         if one.signature.isascii()
-        else one._replace(name=_latin(one.name), signature=_latin(one.signature))
+        else one._replace(name=as_latin1(one.name), signature=as_latin1(one.signature))
         for one in nested.definitions
     ]
-    return nested._replace(definitions=definitions, names=[_latin(name) for name in nested.names])
+    return nested._replace(definitions=definitions, names=[as_latin1(name) for name in nested.names])
 
 
 def import_as_bytes(one: RawImport) -> RawImport:
     """Convert the names of an import in the same way."""
     return one._replace(
-        target=_latin(one.target),
-        names=tuple(map(_latin, one.names)),
-        aliases=tuple(map(_latin, one.aliases)),
+        target=as_latin1(one.target),
+        names=tuple(map(as_latin1, one.names)),
+        aliases=tuple(map(as_latin1, one.aliases)),
     )
 
 
@@ -29,5 +29,6 @@ def real_name(text: str) -> str:
     return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
 
 
-def _latin(text: str) -> str:
+def as_latin1(text: str) -> str:
+    """Convert a name to the latin-1 reading of its UTF-8 bytes."""
     return text if text.isascii() else text.encode().decode("latin-1")

@@ -44,7 +44,7 @@ class TestCall(Struct, frozen=True, kw_only=True):
     """The enclosing suite; the whole file if there is none."""
 
 
-class Declared(Struct, frozen=True, kw_only=True):
+class DeclaredName(Struct, frozen=True, kw_only=True):
     """A name that a file, a suite or a class declares."""
 
     name: str
@@ -59,7 +59,7 @@ class Outline(Struct, frozen=True, kw_only=True):
     """The outline of a test file, in the order of its lines."""
 
     calls: tuple[TestCall, ...] = ()
-    declared: tuple[Declared, ...] = ()
+    declared: tuple[DeclaredName, ...] = ()
     names: tuple[tuple[int, str], ...] = ()
     """(line, name) of each identifier; attributes count only for `self` and `cls`."""
 
@@ -72,7 +72,7 @@ class Outline(Struct, frozen=True, kw_only=True):
         return frozenset(name for _, name in self.names[first:behind])
 
 
-class Place(Struct, frozen=True):
+class OutlinePlace(Struct, frozen=True):
     """The position of a node."""
 
     titles: tuple[tuple[str, ...], ...]
@@ -90,7 +90,7 @@ class Visit(Struct, frozen=True):
     node: Node
     outer: tuple[Node, ...]
     """Its parent and grandparent, if they exist."""
-    place: Place
+    place: OutlinePlace
     depth: int
 
     def around(self, types: frozenset[str]) -> Node:
@@ -116,10 +116,10 @@ class Outliner:
     def outline(self, root: Node, source: bytes) -> Outline:
         """The outline of a file, which may have syntax errors."""
         calls: list[TestCall] = []
-        declared: list[Declared] = []
+        declared: list[DeclaredName] = []
         names: list[tuple[int, str]] = []
         whole = Span(start_line=1, end_line=root.end_point[0] + 1)
-        waiting = [Visit(root, (), Place((), whole, declares=True), 0)]
+        waiting = [Visit(root, (), OutlinePlace((), whole, declares=True), 0)]
         while waiting:
             visit = waiting.pop()
             node, place = visit.node, visit.place
@@ -148,7 +148,7 @@ class Outliner:
         """(line, name) of each name that is used, if functions are not visited."""
         yield from ()
 
-    def declared(self, visit: Visit, source: bytes) -> Iterator[Declared]:
+    def declared(self, visit: Visit, source: bytes) -> Iterator[DeclaredName]:
         """The names that a statement declares."""
         node, scope = visit.node, visit.place.scope
         if node.type in self._declaring:
@@ -157,22 +157,24 @@ class Outliner:
                 outer = visit.around(self.nodes.wrappers - self.nodes.declarations)
                 yield self.definition(text_of(name, source), node, outer, scope, source)
 
-    def definition(self, name: str, node: Node, outer: Node, scope: Span, source: bytes) -> Declared:
+    def definition(self, name: str, node: Node, outer: Node, scope: Span, source: bytes) -> DeclaredName:
         """What a definition declares; `outer` is what wraps it."""
-        return Declared(name=name, span=span_of(outer), scope=scope)
+        return DeclaredName(name=name, span=span_of(outer), scope=scope)
 
-    def _inside(self, node: Node, child: Node, place: Place, call: TestCall | None) -> Place:
+    def _inside(self, node: Node, child: Node, place: OutlinePlace, call: TestCall | None) -> OutlinePlace:
         """The place of a child: declarations count in a file, in a class, and in the function of a suite."""
         if call is not None:
             scope = call.span if call.kind == "suite" else place.scope
-            return Place(call.titles, scope, declares=False, opens=call.kind == "suite")
+            return OutlinePlace(call.titles, scope, declares=False, opens=call.kind == "suite")
         nodes = self.nodes
         if child.type not in nodes.blocks:
             return place
         if node.type in nodes.classes:
-            return Place(place.titles, span_of(node), declares=True)
+            return OutlinePlace(place.titles, span_of(node), declares=True)
         if node.type in nodes.functions:
-            return Place(place.titles, place.scope, declares=place.opens and node.type in nodes.nameless)
+            return OutlinePlace(
+                place.titles, place.scope, declares=place.opens and node.type in nodes.nameless
+            )
         return place
 
 

@@ -63,7 +63,7 @@ class RawImport(NamedTuple):
     """First byte of the statement."""
 
 
-class Parsed(Struct, kw_only=True):
+class ParsedFile(Struct, kw_only=True):
     """Everything read from one file; filled by a language reader."""
 
     definitions: list[Definition] = field(default_factory=list)

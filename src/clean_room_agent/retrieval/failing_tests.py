@@ -9,7 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.languages.outline import Declared, Outline, Span, TestCall
+from clean_room_agent.languages.outline import DeclaredName, Outline, Span, TestCall
 from clean_room_agent.languages.test_names import (
     SEPARATOR,
     file_part,
@@ -240,7 +240,7 @@ class _Finder:
 
     def _used(
         self, chain: Sequence[str], level: int, span: Span, test: Span
-    ) -> Iterator[tuple[int, Declared]]:
+    ) -> Iterator[tuple[int, DeclaredName]]:
         """(place in the chain, declaration) of what the lines use: of their own file, and fixtures of those above."""
         known = self.file(chain[level])
         names = frozenset() if known is None else known[1].names_in(span)

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.names import parse_item_name
 from clean_room_agent.execute.edits.definitions import Definition, definitions
 from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.search_replace import Splice
-from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.indexer.extract import ExtractedFile, extract
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 """Unchanged lines around a change in the search text, in order of preference."""
@@ -57,7 +57,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
             name = f"file{PurePosixPath(self.path).suffix}"
             (Path(folder) / name).write_text(self.before or "", encoding="utf-8")
             facts = extract(Path(folder), name, max_bytes=10_000_000)
-        if not isinstance(facts, FileFacts):
+        if not isinstance(facts, ExtractedFile):
             return {}
         return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
 

@@ -8,16 +8,16 @@ A worked example, by hand:
                                class Cart:                        def total(cart: Cart):
                                    def first(self) -> Item: ...       return cart.first().price()
 
-*Reading* (`languages.python.reading`) sees one file at a time. Of each it stores what others may ask of it, its interface:
+*Reading* (`languages.python.references`) sees one file at a time. Of each it stores what others may ask of it, its interface:
 definitions (place, kind, type), imports, star imports, `__all__`; and the names that its own symbols use, as tokens.
 
     shop/items.py  {"Item": [0, "c"], "Item.price": [1, "f"]}
     shop/cart.py   {"Cart": [0, "c"], "Cart.first": [1, "f", "Item:"]}, {"Item": [[".items", "Item"]]}
-    app.py         0 (total) uses: Cart   Cart:|.first(   Cart:.first()|.price(   ?|.price(
+    app.py         0 (total) uses: Cart   Cart:|.first(   Cart:.first()|.price(
 
 `cart` is a parameter and says nothing; but it is annotated, so that it is resolved as `Cart:`, an object of `Cart`.
-What stands before the bar is evaluated, what stands behind it is referred to. A scan for names has found `.price(` behind
-a bracket, where it cannot tell what that closes, hence the token that begins with `?`, which means anything.
+What stands before the bar is evaluated, what stands behind it is referred to. Where nothing is known of a value, a token
+begins with `?`, which means anything: `?|.price(`.
 
 *Resolving* takes the tokens of `total` one by one:
 
@@ -28,11 +28,11 @@ a bracket, where it cannot tell what that closes, hence the token that begins wi
 3. `Cart:.first()`: the interface says that `first` gives `Item:`, which is evaluated in `shop/cart.py`, where it was
    written: an import of `.items`, so the class of `shop/items.py`, so an object of it. Of that, `price`:
    `total -> shop/items.py:Item.price call 0.85`.
-4. `?`: nothing is known. There is one `price` in the repository, so it may be meant (0.5); the same reference is known
-   better from 3, and the surest counts. Were there two, there would be none: no guess among several.
+4. Had `first` no annotation, nothing would be known of its result: if there is one `price` in the repository, it may be
+   meant (0.5). Were there two, there would be none: no guess among several.
 
 What was asked on the way is stored as look-ups: `Cart`, `Cart.first` and `Item` of `shop/cart.py`; `Item` and `Item.price` of
-`shop/items.py`; and of the repository that `price` is unique and where a module `items` is. An edit that changes none of
+`shop/items.py`; and of the repository where a module `items` is. An edit that changes none of
 these leaves the references of `app.py` as they are; one that does has them resolved again, from what is stored.
 """
 
@@ -49,7 +49,6 @@ from clean_room_agent.indexer.references.evaluate import (
     HEAD,
     MAX_DEPTH,
     MODULE,
-    STEP,
     Evaluations,
     Lookup,
     Order,
@@ -269,10 +268,7 @@ class _Tokens(dict[str, Sequence[Target]]):
             self._plain(text, last, found)
         else:
             value = None if hidden == "?" or not hidden else evaluator.evaluate(evaluator.path, hidden)
-            if "(" in shown or "[" in shown:
-                self._chain(value, STEP.findall(shown), last, found)
-            else:
-                self._attributes(value, shown[1:].split("."), last, found)
+            self._attributes(value, shown[1:].split("."), last, found)
         self[token] = found
         return found
 
@@ -312,17 +308,6 @@ class _Tokens(dict[str, Sequence[Target]]):
                     found.append((*target, (last or "attribute") if number == count else "attribute", UNIQUE))
             elif value.place >= 0:
                 kind = (last or "attribute") if number == count else "attribute"
-                found.append((value.path, value.place, kind, value.confidence))
-
-    def _chain(self, value: Value | None, steps: Sequence[str], last: str, found: list[Target]) -> None:
-        """Resolve a chain with calls in it, up to the first step that is unknown."""
-        for number, step in enumerate(steps, start=1):
-            if value is None or value.kind == "x":
-                return
-            value = self.evaluator.step(value, step)
-            if value is not None and value.place >= 0 and step[0] == ".":
-                following = steps[number] if number < len(steps) else ""
-                kind = "call" if following == "()" or (not following and last) else "attribute"
                 found.append((value.path, value.place, kind, value.confidence))
 
     def _unique(self, name: str) -> tuple[str, int] | None:

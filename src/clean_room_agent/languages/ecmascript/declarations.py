@@ -19,7 +19,7 @@ from clean_room_agent.languages.ecmascript.source import (
     unwrapped,
 )
 from clean_room_agent.languages.ecmascript.statements import Statements
-from clean_room_agent.languages.parsed import Definition, Parsed, outermost
+from clean_room_agent.languages.parsed import Definition, ParsedFile, outermost
 
 FUNCTION = "(arrow_function) (function_expression) (generator_function)"
 COMMON_QUERY = f"""
@@ -64,7 +64,7 @@ def query(grammar: str) -> str:
     return JAVASCRIPT_QUERY if grammar == "javascript" else TYPESCRIPT_QUERY
 
 
-def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, typed: bool) -> Parsed:
+def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, typed: bool) -> ParsedFile:
     """Turn captured nodes into definitions, comments and imports."""
     file = ScriptSource(source, captures.get("comment", ()), captures.get("decorator", ()))
     statements = Statements(file, root)
@@ -80,7 +80,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, t
     definitions.extend(_pairs(captures.get("pair", ()), file, definitions))
     if not typed:
         definitions.extend(file.typedefs())
-    return Parsed(
+    return ParsedFile(
         definitions=[one for one in definitions if one.name],
         imports=read_imports(root, statements.imports, source),
         module_doc=file.module_doc(root),

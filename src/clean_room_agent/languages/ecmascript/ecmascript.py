@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
-    from clean_room_agent.languages.parsed import Parsed
+    from clean_room_agent.languages.parsed import ParsedFile
 
 
 class EcmaScript(Language):
@@ -39,25 +39,25 @@ class EcmaScript(Language):
 
     def query(self, grammar: str) -> str:
         """What is captured."""
-        from clean_room_agent.languages.ecmascript import declarations, reading
+        from clean_room_agent.languages.ecmascript import declarations, references
 
-        return declarations.query(grammar) + reading.query(grammar)
+        return declarations.query(grammar) + references.query(grammar)
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
-    ) -> "Parsed":
+    ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.ecmascript import declarations
 
         return declarations.read(root, captures, source, typed=grammar != "javascript")
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
-        from clean_room_agent.languages.ecmascript import reading
+        from clean_room_agent.languages.ecmascript import references
 
-        return reading.read_names(captures, source, nested)
+        return references.read_names(captures, source, nested)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The fields of a JSDoc comment."""
@@ -67,7 +67,7 @@ class EcmaScript(Language):
 
     def common_members(self) -> frozenset[str]:
         """Members of built-in objects and of the DOM."""
-        from clean_room_agent.languages.ecmascript.builtin_members import COMMON_MEMBERS
+        from clean_room_agent.languages.ecmascript.references import COMMON_MEMBERS
 
         return COMMON_MEMBERS
 

@@ -1,9 +1,11 @@
-"""Turns JavaScript and TypeScript nodes into expressions (grammar: `languages.python.expressions`)."""
+"""Turns JavaScript and TypeScript nodes into expressions (grammar: `languages.scopes`)."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
+
+from clean_room_agent.languages.scopes import agreed
 
 WORD = r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+"
 STEPS = rf"(?:\s*+!?\s*+\??\.(?![.\d])\s*+#?{WORD})*+"
@@ -47,15 +49,6 @@ def of_type(node: Node, text: str, depth: int = MAX_DEPTH) -> str:
         return f"{_dotted(node, text)}:"
     read = TYPES.get(kind)
     return "" if depth == 0 or read is None else read(node, text, depth - 1)
-
-
-def agreed(found: Iterable[str]) -> str:
-    """The one expression that all of these share, followed by `?` if some are unknown; else ""."""
-    distinct = dict.fromkeys(found)
-    known = [one for one in distinct if one]
-    if len(known) != 1:
-        return ""
-    return known[0] if len(distinct) == 1 or known[0].endswith("?") else f"{known[0]}?"
 
 
 def _dotted(node: Node, text: str) -> str:

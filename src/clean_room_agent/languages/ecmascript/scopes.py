@@ -1,140 +1,60 @@
-"""Scopes of a JavaScript or TypeScript file: what a name, `this` or `super` means in each."""
+"""Scopes of a JavaScript or TypeScript file: what `this` and `super` mean in each."""
 
 import re
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Container, Iterator, Sequence
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.ecmascript.expressions import agreed, of_type, of_value
-from clean_room_agent.languages.ecmascript.regions import CLASSES, MODULE_SCOPE, Regions
-from clean_room_agent.languages.interface import MAX_LENGTH
+from clean_room_agent.languages.ecmascript.expressions import of_type, of_value
 from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.regions import FUNCTIONS, Regions
+from clean_room_agent.languages.scopes import Scopes
 
-HEAD = re.compile(r"[^.()\[\]:@!?%;]+")
+CLASSES = frozenset({"class_declaration", "abstract_class_declaration", "class"})
+CALLED = frozenset(
+    {
+        "function_declaration",
+        "generator_function_declaration",
+        "function_expression",
+        "generator_function",
+        "arrow_function",
+        "method_definition",
+        "function_signature",
+        "method_signature",
+        "abstract_method_signature",
+    }
+)
 UNSAFE = re.compile(r"[\s;|]")
 NOT_FUNCTIONS = frozenset({"arrow_function", "function_type", "call_signature", "function_signature"})
 """Scopes in which `this` is what it is around them."""
 STATIC = re.compile(r"(?:@\S+\s+)*(?:(?:public|private|protected|override)\s+)*static\b")
-MAX_DEPTH = 50
 
 
-class Bound(NamedTuple):
-    """What a name is bound to: a value's node or a type's node, and the steps from there."""
-
-    node: Node | None = None
-    """None: something unknown, or `text`."""
-    field: str = ""
-    """Of the node, what is meant; "" for the node itself."""
-    is_type: bool = False
-    steps: str = ""
-    scope: int = MODULE_SCOPE
-    """In which the node stands."""
-    text: str = ""
-    """An expression that is known at once."""
+def is_scope_of(node_type: str, kind: str) -> bool:
+    """Whether a scope of this type of node may be a symbol of this kind."""
+    return node_type in CALLED if kind in FUNCTIONS else node_type in CLASSES or kind != "class"
 
 
-UNKNOWN = Bound()
-
-
-class Scopes:
-    """The names in the scopes of one file. Bind all names, call `finish`, then ask."""
+class ScriptScopes(Scopes):
+    """The scopes of a file; a block belongs to the function around it."""
 
     def __init__(
         self, nested: Nested, regions: Regions, text: str, keys: Sequence[str], constructors: Container[str]
     ) -> None:
+        """`constructors`: names of functions that are used as classes."""
+        super().__init__(regions, text, regions.parents)
         self._nested = nested
-        self._regions = regions
-        self._text = text
         self._keys = keys
         self._constructors = constructors
-        """Names of functions that are used as classes."""
-        self._tables: list[dict[str, list[Bound]]] = [{} for _ in regions.nodes]
-        self._known: dict[tuple[int, str], str | None] = {}
         self._this: dict[int, str] = {}
-        self._depth = 0
 
-    def bind(self, scope: int, name: str, bound: Bound | None) -> None:
-        """Add a binding of the name in the scope; None declares it without a value."""
-        known = self._tables[scope].setdefault(name, [])
-        if bound is not None:
-            known.append(bound)
+    def value(self, node: Node) -> str:
+        """See `Scopes.value`."""
+        return of_value(node, self._text)
 
-    def rebind(self, scope: int, name: str, bound: Bound) -> None:
-        """Add an assignment to the name as used in the scope; a module's own variables are left alone."""
-        while scope > MODULE_SCOPE:
-            known = self._tables[scope].get(name)
-            if known is not None:
-                known.append(bound)
-                return
-            scope = self._regions.parents[scope]
-
-    def finish(self) -> None:
-        """Declare that everything is bound; from now on, names can be looked up."""
-        for scope, table in enumerate(self._tables):
-            for name, bound in table.items():
-                # Names bound several times can form a cycle. They are resolved here, in a fixed order, so that the
-                # answer does not depend on which is asked for first.
-                if len(bound) > 1:
-                    self.meaning(name, scope)
-
-    def meaning(self, name: str, scope: int) -> str | None:
-        """The expression for the name as used in the scope; "" if it is local but unknown, None if it is not local."""
-        key = scope, name
-        if key in self._known:
-            return self._known[key]
-        around = scope
-        while around >= 0 and name not in self._tables[around]:
-            around = self._regions.parents[around]
-        if around < 0:
-            self._known[key] = None
-        elif around != scope:
-            self._known[key] = self.meaning(name, around)
-        else:
-            self._known[key] = ""
-            self._known[key] = self.agreed(self._tables[scope][name])
-        return self._known[key]
-
-    def is_value(self, name: str, scope: int) -> bool:
-        """Whether the name, as used in the scope, is a parameter or a variable of a function."""
-        while scope >= 0:
-            bound = self._tables[scope].get(name)
-            if bound is not None:
-                return not any(one.text for one in bound)
-            scope = self._regions.parents[scope]
-        return False
-
-    def agreed(self, bound: Sequence[Bound]) -> str:
-        """The one expression that all of these share, followed by `?` if some are unknown; else ""."""
-        typed = [one for one in bound if one.is_type]
-        return agreed([self.expression(one) for one in typed or bound])
-
-    def expression(self, bound: Bound) -> str:
-        """The expression for a binding, in terms of module-level names."""
-        node = bound.node
-        if node is not None and bound.field:
-            node = node.child_by_field_name(bound.field)
-        if node is None:
-            return bound.text
-        read = of_type if bound.is_type else of_value
-        found = read(node, self._text)
-        return self.canonical(found + bound.steps, bound.scope) if found else ""
-
-    def canonical(self, expression: str, scope: int) -> str:
-        """Rewrite the expression in terms of module-level names; "" if unknown."""
-        if expression[0] in "=#~":
-            return expression
-        head = HEAD.match(expression)
-        if head is None or self._depth > MAX_DEPTH:
-            return ""
-        self._depth += 1
-        meaning = self.head(head[0], scope)
-        self._depth -= 1
-        if meaning is None:
-            return expression if len(expression) <= MAX_LENGTH else ""
-        if not meaning or len(meaning) + len(expression) > MAX_LENGTH:
-            return ""
-        return meaning + expression[head.end() :]
+    def type(self, node: Node) -> str:
+        """See `Scopes.type`."""
+        return of_type(node, self._text)
 
     def head(self, name: str, scope: int) -> str | None:
         """Like `meaning`, but also for `this` and `super`."""
@@ -186,3 +106,12 @@ class Scopes:
             return self.symbol(holder) + ("@" if holder in self._constructors else "")
         is_object = parent >= 0 and nested.kinds[parent] == "variable" and nested.kinds[place] == "method"
         return self.symbol(self._keys[parent]) if is_object else ""
+
+
+def base_nodes(node: Node) -> Iterator[Node]:
+    """What a class or interface extends and implements, in order."""
+    for child in node.children:
+        if child.type in {"class_heritage", "extends_type_clause"}:
+            clauses = [one for one in child.named_children if one.type.endswith("_clause")] or [child]
+            for clause in clauses:
+                yield from (one for one in clause.named_children if one.type != "type_arguments")

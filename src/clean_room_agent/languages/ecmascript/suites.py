@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from clean_room_agent.languages.outline import (
-    Declared,
+    DeclaredName,
     Kind,
     Outliner,
     Span,
@@ -59,18 +59,18 @@ class ScriptOutliner(Outliner):
             return None
         return TestCall(kind=kind, titles=(*titles, _title(given[0], source)), span=span, scope=scope)
 
-    def declared(self, visit: Visit, source: bytes) -> Iterator[Declared]:
+    def declared(self, visit: Visit, source: bytes) -> Iterator[DeclaredName]:
         """Definitions, variables that hold no module, and what loops over cases give."""
         yield from super().declared(visit, source)
         node, scope = visit.node, visit.place.scope
         if node.type == "variable_declarator" and not _is_required(node.child_by_field_name("value"), source):
             span = span_of(visit.around(self.nodes.wrappers))
             for bound in bound_names(node.child_by_field_name("name"), source):
-                yield Declared(name=bound, span=span, scope=scope)
+                yield DeclaredName(name=bound, span=span, scope=scope)
         elif node.type in {"for_in_statement", "call_expression"}:
             yield from self._loop_names(node, source)
 
-    def _loop_names(self, node: Node, source: bytes) -> Iterator[Declared]:
+    def _loop_names(self, node: Node, source: bytes) -> Iterator[DeclaredName]:
         """What a loop over cases, `for (const one of cases)` or `cases.forEach((one) => …)`, gives the tests within it; its
         lines are those of the loop's header.
         """
@@ -89,7 +89,7 @@ class ScriptOutliner(Outliner):
         if head is not None and body is not None:
             lines = Span(start_line=node.start_point[0] + 1, end_line=body.start_point[0] + 1)
             for name in bound_names(head, source):
-                yield Declared(name=name, span=lines, scope=span_of(node))
+                yield DeclaredName(name=name, span=lines, scope=span_of(node))
 
 
 def _kind(callee: Node, source: bytes) -> Kind | None:

@@ -64,7 +64,7 @@ class Config(Struct, frozen=True, kw_only=True, dict=True):
         return _pattern(self.exclude, whole=False)
 
 
-class _Merged(Struct, kw_only=True):
+class _MergedSettings(Struct, kw_only=True):
     """Settings (including those of `compilerOptions`) by name, each with the folder of the file that sets it."""
 
     leaf: str
@@ -156,7 +156,7 @@ class Configs:
         return config
 
     def _make(self, path: str) -> Config:
-        merged = _Merged(leaf=path.rpartition("/")[0])
+        merged = _MergedSettings(leaf=path.rpartition("/")[0])
         self._merge(path, merged, MAX_EXTENDS)
         base = merged.places("baseUrl")
         files, include = merged.places("files"), merged.places("include")
@@ -180,7 +180,7 @@ class Configs:
             exclude=exclude,
         )
 
-    def _merge(self, path: str, merged: _Merged, hops: int) -> None:
+    def _merge(self, path: str, merged: _MergedSettings, hops: int) -> None:
         """Apply the settings of the file at `path` over those it extends."""
         folder = path.rpartition("/")[0]
         said = read_object(self._read(path))
@@ -215,7 +215,7 @@ def _config_file(path: str) -> str:
     return path if path.endswith(".json") else join(path, "tsconfig.json")
 
 
-def _paths(merged: _Merged, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _paths(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found: Mapping[str, object] = as_object(merged.value("paths"))
     if base_url is None:
         return tuple((pattern, merged.places("paths", as_texts(value))) for pattern, value in found.items())

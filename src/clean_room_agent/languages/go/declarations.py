@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from clean_room_agent.languages.comments import merge_line_comments
-from clean_room_agent.languages.parsed import Definition, Parsed, RawImport, dedented, last_line, text_of
+from clean_room_agent.languages.parsed import Definition, ParsedFile, RawImport, dedented, last_line, text_of
 
 QUERY = """
 (source_file) @file
@@ -26,7 +26,7 @@ MARK = re.compile(r"^(?://[ \t]?|/\*+)|\*/\Z")
 DIRECTIVE = re.compile(r"//(?:go:|nolint\b|line |export |lint:)|// \+build\b")
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """A declaration of a file's top level, or a method of an interface."""
 
     node: Node
@@ -37,11 +37,11 @@ class Declared(NamedTuple):
     """`const`, `var` or `type`; "" for functions and methods."""
 
 
-def declarations(root: Node) -> Iterator[Declared]:
+def declarations(root: Node) -> Iterator[Declaration]:
     """What a file declares at its top level, in order."""
     for node in root.named_children:
         if node.type in {"function_declaration", "method_declaration"}:
-            yield Declared(node, node, "")
+            yield Declaration(node, node, "")
         elif node.type in WORDS:
             inner = [
                 one
@@ -51,7 +51,7 @@ def declarations(root: Node) -> Iterator[Declared]:
             in_brackets = any(child.type == "(" for child in node.children) or len(inner) > 1
             for spec in inner:
                 if spec.type in SPECS:
-                    yield Declared(spec, spec if in_brackets else node, WORDS[node.type])
+                    yield Declaration(spec, spec if in_brackets else node, WORDS[node.type])
 
 
 def names_of(node: Node) -> list[Node]:
@@ -84,11 +84,11 @@ def members_of(spec: Node) -> Iterator[Node]:
         yield from (one for one in inner.named_children if one.type == "method_elem")
 
 
-def read(captures: Mapping[str, Sequence[Node]], source: bytes) -> Parsed:
+def read(captures: Mapping[str, Sequence[Node]], source: bytes) -> ParsedFile:
     """Turn captured nodes into definitions, comments and imports."""
     root = captures["file"][0] if captures.get("file") else None
     comments = _Comments(captures.get("comment", ()), source)
-    parsed = Parsed()
+    parsed = ParsedFile()
     for node in () if root is None else root.named_children:
         if node.type == "package_clause":
             parsed.module_doc = comments.above(node.start_point.row)
@@ -100,7 +100,7 @@ def read(captures: Mapping[str, Sequence[Node]], source: bytes) -> Parsed:
     return parsed
 
 
-def _definitions(declared: Declared, comments: "_Comments", source: bytes) -> Iterator[Definition]:
+def _definitions(declared: Declaration, comments: "_Comments", source: bytes) -> Iterator[Definition]:
     node, outer, word = declared
     doc = comments.above(outer.start_point.row)
     if not word:

@@ -7,17 +7,49 @@ import tree_sitter_go
 from tree_sitter import Node
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
-from clean_room_agent.languages.go.nodes import NODES
+from clean_room_agent.languages.nodes import Nodes
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
-    from clean_room_agent.languages.parsed import Parsed
+    from clean_room_agent.languages.parsed import ParsedFile
 
 
 STANDARD_NAMES = "Close Error Len Less Lock Next Read Reset Run Scan String Swap Unlock Write"
 STANDARD_METHODS = frozenset(STANDARD_NAMES.split())
+
+NODES = Nodes(
+    sequences=frozenset(
+        {"source_file", "statement_list", "argument_list", "literal_value", "field_declaration_list"}
+        | {"interface_type", "import_spec_list", "var_spec_list", "const_declaration", "type_declaration"}
+    ),
+    statements=frozenset({"source_file", "statement_list"}),
+    statement_lists=frozenset({"statement_list"}),
+    bodies=frozenset({"block"}),
+    blocks=frozenset({"block"}),
+    strings=frozenset({"interpreted_string_literal", "raw_string_literal", "rune_literal"}),
+    imports=frozenset({"import_declaration"}),
+    definitions=frozenset(
+        {"function_declaration", "method_declaration", "type_spec", "type_alias", "const_spec", "var_spec"}
+    ),
+    wrappers=frozenset({"type_declaration", "const_declaration", "var_declaration"}),
+    functions=frozenset({"function_declaration", "method_declaration", "func_literal"}),
+    nameless=frozenset({"func_literal"}),
+    members=frozenset({"method_declaration"}),
+    ends=frozenset({"return_statement"}),
+    calls=frozenset({"call_expression"}),
+    arguments=frozenset({"argument_list"}),
+    parts={
+        "if_statement": ("condition",),
+        "for_clause": ("condition",),
+        "range_clause": ("right",),
+        "assignment_statement": ("right",),
+        "short_var_declaration": ("right",),
+        "var_spec": ("value",),
+    },
+    first_parts=frozenset({"return_statement"}),
+)
 
 
 class Go(Language):
@@ -40,14 +72,14 @@ class Go(Language):
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
-    ) -> "Parsed":
+    ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.go import declarations
 
         return declarations.read(captures, source)
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.go import uses

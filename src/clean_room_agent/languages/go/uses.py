@@ -1,4 +1,4 @@
-"""What a Go file offers to others, and the names that its declarations use, as `languages.python.expressions` writes them.
+"""What a Go file offers to others, and the names that its declarations use, as `languages.scopes` writes them.
 
 A worked example:
 
@@ -21,7 +21,7 @@ from tree_sitter import Node
 
 from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.go.declarations import (
-    Declared,
+    Declaration,
     declarations,
     members_of,
     names_of,
@@ -31,7 +31,7 @@ from clean_room_agent.languages.go.declarations import (
 from clean_room_agent.languages.go.packages import OWN_PACKAGE, package_names
 from clean_room_agent.languages.interface import MAX_LENGTH, FileNames, Written, write_interface
 from clean_room_agent.languages.nesting import Nested
-from clean_room_agent.languages.parsed import Parsed
+from clean_room_agent.languages.parsed import ParsedFile
 
 MAX_DEPTH = 150
 """Nodes inside one another that are followed."""
@@ -53,7 +53,7 @@ Scope = ChainMap[str, str]
 """Name of a local -> the expression for its value, "" if that is unknown."""
 
 
-def read_names(root: Node, source: bytes, nested: Nested, parsed: Parsed) -> FileNames:
+def read_names(root: Node, source: bytes, nested: Nested, parsed: ParsedFile) -> FileNames:
     """The interface and the uses of a file."""
     uses = _Uses(root, source, nested, parsed)
     stars = [OWN_PACKAGE, *(one.target for one in parsed.imports if one.aliases == (".",))]
@@ -66,7 +66,7 @@ def read_names(root: Node, source: bytes, nested: Nested, parsed: Parsed) -> Fil
 class _Uses:
     """Walks over the declarations of a file, with the locals of each function."""
 
-    def __init__(self, root: Node, source: bytes, nested: Nested, parsed: Parsed) -> None:
+    def __init__(self, root: Node, source: bytes, nested: Nested, parsed: ParsedFile) -> None:
         self._source = source
         self.definitions: dict[str, Written] = {}
         self.imports: dict[str, list[tuple[str, str]]] = {}
@@ -90,7 +90,7 @@ class _Uses:
             self._declaration(declared.node)
         self.tokens.pop(-1, None)
 
-    def _define(self, declared: Declared, name: str, place: int) -> None:
+    def _define(self, declared: Declaration, name: str, place: int) -> None:
         node = declared.node
         if not declared.word:
             self._entry(name, place, "f", self._result(node))

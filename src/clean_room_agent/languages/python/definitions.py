@@ -14,7 +14,7 @@ from tree_sitter import Node
 from clean_room_agent.languages.comments import merge_line_comments
 from clean_room_agent.languages.parsed import (
     Definition,
-    Parsed,
+    ParsedFile,
     RawImport,
     Span,
     dedented,
@@ -38,8 +38,6 @@ MAX_VALUE = 200
 DOC_BEGINS = frozenset({b'"', b"'", b"r", b"R", b"u", b"U", b"#"})
 """First bytes of a docstring, or of a comment before it."""
 NAME = re.compile(rb"(?:async\s+)?(?:def|class)[ \t]+([A-Za-z_0-9\x80-\xff]+)")
-FROM = re.compile(r"from\b(.+?)\bimport\b(.*)", re.DOTALL)
-COMMENT = re.compile(r"#.*|\\\r?\n")
 FLAG = b"TYPE_CHECKING"
 CONDITION = re.compile(rb"[ \t]*((?:el)?if)\b")
 IS_TYPES_ONLY = re.compile(r"\(*\s*(not\s+)?(?:\w+\.)*TYPE_CHECKING\s*\)*")
@@ -52,7 +50,7 @@ ESCAPE = re.compile(
 )
 
 
-def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> Parsed:
+def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> ParsedFile:
     """Turn captured nodes into definitions, comments and imports."""
     functions, classes = captures.get("function", []), captures.get("class", [])
     outer = _decorated(captures.get("decorated", ()))
@@ -62,7 +60,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> P
         definitions.extend(_variables(node, source))
     for node in captures.get("alias", ()):
         definitions.extend(_alias(node, source))
-    return Parsed(
+    return ParsedFile(
         definitions=definitions,
         comments=merge_line_comments(
             (
@@ -225,16 +223,34 @@ def _imports(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) 
     """All imports, in the order of the file."""
     guarded = _types_only(root, source)
     found: list[RawImport] = []
-    for capture, read in (("import", _plain_imports), ("from", _from_imports)):
-        for node in captures.get(capture, ()):
-            start, end = node.byte_range
-            text = source[start:end].decode("utf-8", "replace")
-            if "#" in text or "\\" in text:
-                text = COMMENT.sub(" ", text)
-            is_guarded = guarded and any(first <= start < last for first, last in guarded)
-            found.extend(read(text, "type_ref" if is_guarded else "import", start))
+    for node in (*captures.get("import", ()), *captures.get("from", ())):
+        start = node.start_byte
+        is_guarded = any(first <= start < last for first, last in guarded)
+        kind = "type_ref" if is_guarded else "import"
+        pairs = [_imported(one, source) for one in node.children_by_field_name("name") if one.is_named]
+        if any(child.type == "wildcard_import" for child in node.children):
+            pairs = [("*", "")]
+        module = node.child_by_field_name("module_name")
+        if module is not None:
+            names = tuple([name for name, _ in pairs])
+            aliases = tuple([alias or name for name, alias in pairs])
+            found.append(RawImport(_joined(module, source), names, kind, aliases, start))
+        else:
+            found.extend(RawImport(name, (), kind, (alias,) if alias else (), start) for name, alias in pairs)
     found.sort(key=_import_start)
     return found
+
+
+def _imported(name: Node, source: bytes) -> tuple[str, str]:
+    """An imported name, and what it is called here, "" for the same."""
+    alias = name.child_by_field_name("alias")
+    inner = name.child_by_field_name("name")
+    return _joined(inner or name, source), "" if alias is None else text_of(source, alias)
+
+
+def _joined(name: Node, source: bytes) -> str:
+    """A dotted name, which may have spaces or the end of a line around its dots."""
+    return "".join(text_of(source, name).replace("\\", "").split())
 
 
 def _import_start(one: RawImport) -> int:
@@ -268,41 +284,6 @@ def _types_only_block(root: Node, keyword: int, source: bytes) -> Node | None:
         return clause.child_by_field_name("consequence")
     other = clause.child_by_field_name("alternative")
     return other if other is not None and other.type == "else_clause" else None
-
-
-def _plain_imports(text: str, kind: str, start: int) -> list[RawImport]:
-    pairs = _imported(text.removeprefix("import"))
-    return [RawImport(name, (), kind, () if alias is None else (alias,), start) for name, alias in pairs]
-
-
-def _from_imports(text: str, kind: str, start: int) -> list[RawImport]:
-    module, found, taken = text[4:].partition(" import ")
-    if not found:
-        parts = FROM.match(text)
-        if parts is None:
-            return []
-        module, taken = parts[1], parts[2]
-    target = "".join(module.split())
-    if taken.isidentifier():
-        return [RawImport(target, (taken,), kind, (taken,), start)]
-    pairs = _imported(taken)
-    names = tuple([name for name, _ in pairs])
-    aliases = tuple([alias or name for name, alias in pairs])
-    return [RawImport(target, names, kind, aliases, start)]
-
-
-def _imported(text: str) -> list[tuple[str, str | None]]:
-    """Each imported name with its alias."""
-    pairs: list[tuple[str, str | None]] = []
-    for part in text.split(","):
-        words = part.strip(" \t\r\n()").split()
-        if len(words) == 1:
-            pairs.append((words[0], None))
-        elif len(words) > 2 and words[-2] == "as":
-            pairs.append(("".join(words[:-2]), words[-1]))
-        elif words:
-            pairs.append(("".join(words), None))
-    return pairs
 
 
 def docstring_of(block: Node, source: bytes) -> str:

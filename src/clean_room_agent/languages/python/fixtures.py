@@ -9,7 +9,7 @@ from tree_sitter import Language, Node, Query, QueryCursor
 
 from clean_room_agent.languages.outline import (
     MAX_DEPTH,
-    Declared,
+    DeclaredName,
     Outliner,
     Span,
     Visit,
@@ -58,22 +58,22 @@ class PythonOutliner(Outliner):
         if b"usefixtures" in source:
             yield from _fixtures_named(root, source)
 
-    def declared(self, visit: Visit, source: bytes) -> Iterator[Declared]:
+    def declared(self, visit: Visit, source: bytes) -> Iterator[DeclaredName]:
         """Definitions, and what is assigned."""
         yield from super().declared(visit, source)
         node = visit.node
         if node.type == "assignment" and visit.outer and visit.outer[0].type == "expression_statement":
             for bound in bound_names(node.child_by_field_name("left"), source):
-                yield Declared(name=bound, span=span_of(node), scope=visit.place.scope)
+                yield DeclaredName(name=bound, span=span_of(node), scope=visit.place.scope)
 
-    def definition(self, name: str, node: Node, outer: Node, scope: Span, source: bytes) -> Declared:
+    def definition(self, name: str, node: Node, outer: Node, scope: Span, source: bytes) -> DeclaredName:
         """Fixtures are known by what decorates them."""
         decorators = b""
         if outer is not node:
             decorators = source[outer.start_byte : node.start_byte]
         fixture = FIXTURE.search(decorators) is not None
         named = FIXTURE_NAME.search(decorators) if fixture else None
-        return Declared(
+        return DeclaredName(
             name=named[1].decode() if named else name,
             span=span_of(outer),
             scope=scope,

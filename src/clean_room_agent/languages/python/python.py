@@ -7,14 +7,44 @@ import tree_sitter_python
 from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.base import Language, Modules, ReadText
-from clean_room_agent.languages.python.nodes import NODES
+from clean_room_agent.languages.nodes import Nodes
 
 if TYPE_CHECKING:
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
-    from clean_room_agent.languages.parsed import Parsed
+    from clean_room_agent.languages.parsed import ParsedFile
+
+NODES = Nodes(
+    sequences=frozenset({"module", "block", "list", "tuple", "set", "dictionary", "argument_list"}),
+    statements=frozenset({"module", "block"}),
+    bodies=frozenset({"block"}),
+    blocks=frozenset({"block"}),
+    strings=frozenset({"string", "concatenated_string"}),
+    imports=frozenset({"import_statement", "import_from_statement", "future_import_statement"}),
+    guards=frozenset({"if_statement", "try_statement"}),
+    definitions=frozenset({"function_definition", "class_definition"}),
+    wrappers=frozenset({"decorated_definition"}),
+    classes=frozenset({"class_definition"}),
+    functions=frozenset({"function_definition"}),
+    ends=frozenset({"return_statement", "raise_statement"}),
+    stubs=frozenset({"raise_statement"}),
+    assignments=frozenset({"assignment"}),
+    calls=frozenset({"call"}),
+    arguments=frozenset({"argument_list"}),
+    parts={
+        "if_statement": ("condition",),
+        "elif_clause": ("condition",),
+        "while_statement": ("condition",),
+        "for_statement": ("right",),
+        "assignment": ("right",),
+        "augmented_assignment": ("right",),
+    },
+    first_parts=frozenset({"return_statement", "yield", "raise_statement", "await", "assert_statement"}),
+    indented=True,
+    comment="#",
+)
 
 
 class Python(Language):
@@ -30,25 +60,25 @@ class Python(Language):
 
     def query(self, grammar: str) -> str:
         """What is captured."""
-        from clean_room_agent.languages.python import definitions, reading
+        from clean_room_agent.languages.python import definitions, references
 
-        return definitions.QUERY + reading.QUERY
+        return definitions.QUERY + references.QUERY
 
     def read(
         self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
-    ) -> "Parsed":
+    ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.python import definitions
 
         return definitions.read(root, captures, source)
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "Parsed"
+        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
-        from clean_room_agent.languages.python import reading
+        from clean_room_agent.languages.python import references
 
-        return reading.read_names(captures, source, nested, parsed.imports)
+        return references.read_names(captures, source, nested, parsed.imports)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The docstring's fields."""
@@ -58,9 +88,9 @@ class Python(Language):
 
     def common_members(self) -> frozenset[str]:
         """Attributes of built-in types."""
-        from clean_room_agent.languages.python.name_scan import COMMON
+        from clean_room_agent.languages.python.references import COMMON_MEMBERS
 
-        return COMMON
+        return COMMON_MEMBERS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
         """The modules among these paths."""

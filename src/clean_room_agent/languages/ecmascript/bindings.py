@@ -1,19 +1,21 @@
-"""Collects what a JavaScript or TypeScript file binds: names, members, return values, imports, exports."""
+"""What a JavaScript or TypeScript file binds: names, members, return values, imports, exports."""
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.ecmascript.expressions import LITERAL, MAX_DEPTH, WORD
-from clean_room_agent.languages.ecmascript.modules import ALL, Taken, read_export, read_import
-from clean_room_agent.languages.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
-from clean_room_agent.languages.ecmascript.scopes import UNKNOWN, Bound, Scopes
-from clean_room_agent.languages.interface import DEFAULT, WHOLE
+from clean_room_agent.languages.bindings import Bindings, Definitions, fit
+from clean_room_agent.languages.ecmascript.expressions import BETWEEN, LITERAL, MAX_DEPTH, STEPS, WORD
+from clean_room_agent.languages.ecmascript.modules import ALL, read_export, read_import
+from clean_room_agent.languages.ecmascript.nodes import NAMELESS
+from clean_room_agent.languages.ecmascript.scopes import CLASSES, ScriptScopes, base_nodes, is_scope_of
+from clean_room_agent.languages.interface import DEFAULT, WHOLE, Written
 from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.regions import FUNCTIONS, MODULE_SCOPE, Regions
+from clean_room_agent.languages.scopes import UNKNOWN, Bound
 
 ON_THIS = re.compile(rf"this\.(#?{WORD})")
 ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
@@ -28,37 +30,39 @@ OPEN = UNBOUND | {"internal_module", "module"}
 PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
 START = attrgetter("start_byte")
+DOTTED = re.compile(WORD + STEPS)
+ACCESSOR = re.compile(
+    r"(?:(?:static|public|private|protected|override|abstract|declare)\s+)*[gs]et\s+[\w$#'\"\[]"
+)
+REQUIRED = re.compile(rf"#[^;]*;;(?:\.{WORD})?")
+"""What `require` gives, or one member of it."""
+QUOTES = "'\""
+MAX_KEYS = 200
+"""Of larger objects the keys are data."""
+PRIORITY = {"f": 4, "c": 3, "e": 3, "a": 2, "p": 2, "v": 1}
+"""Which of several symbols of one name is meant."""
 PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
 
 
-class Binds:
-    """What a file binds: its scopes, and members, return values, imports and exports."""
+class ScriptBindings(Bindings):
+    """What a file binds: besides what is common, its exports."""
+
+    scopes: ScriptScopes
 
     def __init__(self, captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> None:
-        self.nested = nested
-        self.text = text
-        self.regions = Regions(nested, captures.get("use.scope", ()))
+        super().__init__(nested, text, Regions(nested, captures.get("use.scope", ()), is_scope_of))
         self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
         """Names of functions that are used as classes."""
         self.keys = self._keys()
-        """Symbol -> what it is known by in the interface: its qualified name, or, if it is hidden, that and its place."""
-        self.scopes = Scopes(nested, self.regions, text, self.keys, self.constructors)
-        self.members: dict[str, dict[str, list[Bound]]] = defaultdict(dict)
-        """Qualified name of a class, an interface or a type -> member that is no symbol -> what it holds."""
-        self.variables: dict[int, Bound] = {}
-        """Variable -> its type, or what it is set to."""
-        self.returned: dict[int, list[Bound]] = defaultdict(list)
-        """Function -> what its return statements give."""
-        self.imports: dict[str, list[tuple[str, str]]] = {}
+        """The qualified name, or, if the symbol is hidden, that and its place."""
+        self.scopes = ScriptScopes(nested, self.regions, text, self.keys, self.constructors)
         self.exports: dict[str, tuple[str, str]] = {}
         """Name that others ask for -> module ("": this file) and name there."""
-        self.stars: list[str] = []
         self.aliases: dict[str, Bound] = {}
         """Names at module level that are no symbols."""
-        self.declared: set[int] = set()
-        """Where names stand that declare something and use nothing."""
-        self._symbols: dict[tuple[int, str], int] = {}
-        """Scope and name -> symbol."""
+        self._type_aliases = {
+            self.regions.at(node.start_byte)[0]: node for node in captures.get("type_alias", ())
+        }
         self._ends = sorted(
             (one.end, place)
             for place, one in enumerate(nested.definitions)
@@ -85,15 +89,11 @@ class Binds:
             keys.append(f"{key}#{place}" if self.is_hidden(place) else key)
         return keys
 
-    def string(self, node: Node) -> str:
-        """The node's text."""
-        return self.text[node.start_byte : node.end_byte]
-
     def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
         # Captures come in arbitrary order, but the first binding of a name counts, and so does the order of keys in
         # the interface.
         self._bind_symbols()
-        at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
+        at, relevant = self.regions.at, self.regions.with_symbols()
         for name, read in (
             ("use.import", self._import),
             ("use.export", self._export),
@@ -111,10 +111,7 @@ class Binds:
                 if place >= 0 or scope in relevant:
                     read(node, place, scope)
         self.declared.update(node.start_byte for node in captures.get("use.own", ()))
-        for node in sorted(captures.get("use.return", ()), key=START):
-            _, scope = at(node.start_byte)
-            if symbols[scope] >= 0:
-                self.returned[symbols[scope]].append(Bound(node, scope=scope))
+        self.add_returns(captures)
         self.scopes.finish()
 
     def _bind_symbols(self) -> None:
@@ -152,29 +149,20 @@ class Binds:
                     into = f"{into}.{self.string(plain)}"
                 yield from self._names(child, into, depth - 1)
 
-    def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
-        """Bind the name, written at byte `start`, in the scope."""
-        self.declared.add(start)
-        place = self._symbols.get((scope, name))
-        if place is None:
-            self.scopes.bind(scope, name, bound)
-        elif bound is not None and self.nested.kinds[place] == "variable":
-            self.variables.setdefault(place, bound)
-
     def _bind(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
         """Bind all names of the pattern in the scope."""
         node = typed or value
         for name, start, steps in self._names(pattern):
             known = node is not None and steps is not None
             bound = Bound(node, "", typed is not None, steps or "", scope) if known else UNKNOWN
-            self._bind_plain(scope, name, start, bound)
+            self.bind_name(scope, name, start, bound)
 
     def _declarator(self, node: Node, _place: int, scope: int) -> None:
         start = node.start_byte
         plain = DECLARATOR.match(self.text, start)
         if plain is not None:
             bound = _of_field(node, plain[2], "value", scope) if plain[2] else None
-            self._bind_plain(scope, plain[1], start, bound)
+            self.bind_name(scope, plain[1], start, bound)
             return
         pattern = node.child_by_field_name("name")
         if pattern is not None:
@@ -188,9 +176,9 @@ class Binds:
         if plain is not None and (node.type != "identifier" or not plain[1]):
             value = "right" if node.type == "assignment_pattern" else "value"
             bound = _of_field(node, plain[3] if node.type != "identifier" else "", value, scope)
-            self._bind_plain(scope, plain[2], plain.start(2), bound)
+            self.bind_name(scope, plain[2], plain.start(2), bound)
             if plain[1]:
-                self._member(self.scopes.this(scope), plain[2], bound)
+                self.bind_member(self.scopes.this(scope), plain[2], bound)
             return
         pattern = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
         value_field = "right" if node.type == "assignment_pattern" else "value"
@@ -215,11 +203,7 @@ class Binds:
         name, typed = node.child_by_field_name("name"), node.child_by_field_name("type")
         if place >= 0 and name is not None:
             owner = self.scopes.symbol(self.keys[place])
-            self._member(owner, self.string(name).strip("'\""), Bound(typed, is_type=True, scope=scope))
-
-    def _member(self, owner: str, name: str, bound: Bound) -> None:
-        if owner:
-            self.members[owner[1:].rstrip(";@")].setdefault(name, []).append(bound)
+            self.bind_member(owner, self.string(name).strip("'\""), Bound(typed, is_type=True, scope=scope))
 
     def _assignment(self, node: Node, place: int, scope: int) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
@@ -233,7 +217,7 @@ class Binds:
             if member is not None:
                 own = self.scopes.this(scope)
                 if own.endswith("@"):
-                    self._member(own, member[1], Bound(right, scope=scope))
+                    self.bind_member(own, member[1], Bound(right, scope=scope))
             elif scope == MODULE_SCOPE and target.startswith(("exports.", "module.exports")):
                 self._common(target, place, right)
 
@@ -260,12 +244,7 @@ class Binds:
 
     def _import(self, node: Node, _place: int, _scope: int) -> None:
         for one in read_import(self.string(node)):
-            self._imported(one)
-
-    def _imported(self, one: Taken) -> None:
-        bound = self.imports.setdefault(one.name, [])
-        if (one.module, one.there) not in bound:
-            bound.append((one.module, one.there))
+            self.bind_import(one.name, one.module, one.there)
 
     def _export(self, node: Node, _place: int, scope: int) -> None:
         if scope != MODULE_SCOPE:
@@ -298,6 +277,116 @@ class Binds:
     def _default(self, node: Node, place: int, scope: int) -> None:
         if place >= 0 and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, Bound(node, scope=scope))
+
+    def definitions(self) -> tuple[Definitions, Definitions]:
+        """Besides the definitions themselves, what is exported under other names, and as members of the module."""
+        reachable, inner = super().definitions()
+        for name, alias in self.aliases.items():
+            reachable.setdefault(name, (-1, "a", self.scopes.expression(alias)))
+        module, whole = self.exports.get(WHOLE, ("", ""))
+        if whole and not module:
+            for name in sorted(self.exports.keys() - {WHOLE, whole}):
+                reachable.setdefault(f"{whole}.{name}", (-1, "a", name))
+        return reachable, inner
+
+    def replaces(self, entry: Written, before: Written) -> bool:
+        """The last of those that say most is meant."""
+        return _weight(before) <= _weight(entry)
+
+    def described(self, place: int) -> tuple[str, str | list[str]]:
+        """See `Bindings.described`."""
+        nested = self.nested
+        kind = nested.kinds[place]
+        if kind == "enum":
+            return "e", ""
+        if kind in {"class", "interface"}:
+            return "c", self._bases(place)
+        if kind == "type_alias":
+            return self._alias(place)
+        if kind in FUNCTIONS:
+            if nested.names[place] in self.constructors:
+                return "c", []
+            is_accessor = kind == "method" and ACCESSOR.match(self.text, nested.definitions[place].start)
+            return "p" if is_accessor else "f", fit(self._returned(place))
+        bound = self.variables.get(place)
+        types = "" if bound is None else fit(self.scopes.expression(bound))
+        return "a" if REQUIRED.fullmatch(types) else "v", types
+
+    def _bases(self, place: int) -> list[str]:
+        scope = self.regions.own[place]
+        node = self.regions.nodes[scope] if scope > 0 else None
+        if node is None:
+            return []
+        written = [self._written(base) for base in base_nodes(node)]
+        found = [self.scopes.canonical(one, scope) for one in written if one]
+        return [base for base in found if fit(base)]
+
+    def _written(self, node: Node) -> str:
+        chain = DOTTED.match(self.text, node.start_byte)
+        return "" if chain is None else BETWEEN.sub("", chain[0])
+
+    def _alias(self, place: int) -> tuple[str, str | list[str]]:
+        """An object type is a class without a name; any other alias means what it refers to."""
+        node = self._type_aliases.get(place)
+        value = None if node is None else node.child_by_field_name("value")
+        if value is None:
+            return "v", ""
+        scope = max(self.regions.own[place], 0)
+        parts = value.named_children if value.type == "intersection_type" else [value]
+        if any(part.type == "object_type" for part in parts) or len(parts) > 1:
+            bases = [self.scopes.expression(Bound(part, is_type=True, scope=scope)) for part in parts]
+            return "c", [base.removesuffix(":") for base in bases if fit(base)]
+        return "v", fit(self.scopes.expression(Bound(value, is_type=True, scope=scope))).removesuffix(":")
+
+    def _returned(self, place: int) -> str:
+        scope = self.regions.own[place]
+        node = self.regions.nodes[scope] if scope > 0 else None
+        if node is None:
+            return ""
+        annotation = node.child_by_field_name("return_type")
+        if annotation is not None:
+            return self.scopes.expression(Bound(annotation, is_type=True, scope=scope))
+        body = node.child_by_field_name("body")
+        returned = self.returned.get(place, [])
+        if body is not None and body.type != "statement_block":
+            returned = [Bound(body, scope=scope)]
+        return self.result_of([one for one in returned if one.node is not None], self.scopes.this(scope))
+
+    def keys_in(self, place: int) -> Iterator[tuple[str, Written]]:
+        """The keys of a variable's object."""
+        bound = self.variables.get(place)
+        node = None if bound is None or bound.is_type or bound.steps else bound.node
+        if node is not None and bound is not None and bound.field:
+            node = node.child_by_field_name(bound.field)
+        while node is not None and node.type in {
+            "as_expression",
+            "satisfies_expression",
+            "parenthesized_expression",
+        }:
+            node = node.named_children[0] if node.named_child_count else None
+        while node is not None and node.type == "assignment_expression":
+            node = node.child_by_field_name("right")
+        if bound is None or node is None or node.type != "object" or node.named_child_count > MAX_KEYS:
+            return
+        owner = self.keys[place]
+        for child in node.named_children:
+            value = child.child_by_field_name("value") if child.type == "pair" else child
+            key = child.child_by_field_name("key") if child.type == "pair" else child
+            if key is None or value is None or child.type not in {"pair", "shorthand_property_identifier"}:
+                continue
+            name = f"{owner}.{self.string(key).strip(QUOTES)}"
+            if key.type == "computed_property_name":
+                continue
+            if value.type in {"identifier", "shorthand_property_identifier"}:
+                meant = self.scopes.canonical(self.string(value), bound.scope)
+                yield name, (-1, "a", meant) if meant else (-1, "v")
+            elif value.type not in NAMELESS:
+                types = fit(self.scopes.expression(Bound(value, scope=bound.scope)))
+                yield name, (-1, "v", types) if types else (-1, "v")
+
+
+def _weight(entry: Written) -> tuple[int, bool]:
+    return PRIORITY[entry[1]], len(entry) > 2 and bool(entry[2])
 
 
 def _of_field(node: Node, sign: str | None, value: str, scope: int) -> Bound:

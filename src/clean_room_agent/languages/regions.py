@@ -1,39 +1,34 @@
-"""Finds the innermost symbol and scope at each byte of a JavaScript or TypeScript file."""
+"""Finds the innermost symbol and scope at each byte of a file."""
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tree_sitter import Node
 
 from clean_room_agent.languages.nesting import Nested
 
 MODULE_SCOPE = 0
-CLASSES = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-CALLED = frozenset(
-    {
-        "function_declaration",
-        "generator_function_declaration",
-        "function_expression",
-        "generator_function",
-        "arrow_function",
-        "method_definition",
-        "function_signature",
-        "method_signature",
-        "abstract_method_signature",
-    }
-)
 FUNCTIONS = frozenset({"function", "method"})
 
 
 class Regions:
     """The symbols and scopes of one file.
 
-    A scope is a function, class, interface, type or namespace; blocks belong to the function around them. Scopes are
-    numbered in the order of the file; `MODULE_SCOPE` is the file itself.
+    A scope is a function, class, interface, type or namespace, or the body of one; other blocks belong to the function
+    around them. Scopes are numbered in the order of the file; `MODULE_SCOPE` is the file itself.
+
+    Args:
+        nested: the symbols.
+        scopes: the nodes of the scopes.
+        fits: whether a scope of this type of node may be a symbol of this kind; None if the scopes are bodies, each that
+            of the innermost symbol around it.
     """
 
-    def __init__(self, nested: Nested, scopes: Sequence[Node]) -> None:
+    def __init__(
+        self, nested: Nested, scopes: Sequence[Node], fits: Callable[[str, str], bool] | None = None
+    ) -> None:
+        self._fits = fits
         self.nodes: list[Node | None] = [None, *sorted(scopes, key=lambda one: one.start_byte)]
         self.parents = [-1] * len(self.nodes)
         """Scope -> the scope around it."""
@@ -68,9 +63,12 @@ class Regions:
         return frozenset(found)
 
     def _fill(self, nested: Nested) -> None:
+        # A function and its symbol begin and end together, and the symbol is around it; a body with a single statement
+        # begins and ends with that, and is around its symbol.
+        is_inner = 1 if self._fits is not None else -1
         spans = [(one.start, -one.end, 0, place) for place, one in enumerate(nested.definitions)]
         spans.extend(
-            (node.start_byte, -node.end_byte, 1, number)
+            (node.start_byte, -node.end_byte, is_inner, number)
             for number, node in enumerate(self.nodes)
             if node is not None
         )
@@ -99,8 +97,7 @@ class Regions:
         if place < 0 or node is None or self.own[place] >= 0 or self.around[place] != around:
             return
         kind = nested.kinds[place]
-        fits = node.type in CALLED if kind in FUNCTIONS else node.type in CLASSES or kind != "class"
-        if fits and kind != "variable":
+        if kind != "variable" and (self._fits is None or self._fits(node.type, kind)):
             self.own[place], self.symbols[scope] = scope, place
 
     def _begin(self, start: int, place: int, scope: int) -> None:
@@ -110,12 +107,3 @@ class Regions:
             self._starts.append(start)
             self._places.append(place)
             self._scopes.append(scope)
-
-
-def base_nodes(node: Node) -> Iterator[Node]:
-    """What a class or interface extends and implements, in order."""
-    for child in node.children:
-        if child.type in {"class_heritage", "extends_type_clause"}:
-            clauses = [one for one in child.named_children if one.type.endswith("_clause")] or [child]
-            for clause in clauses:
-                yield from (one for one in clause.named_children if one.type != "type_arguments")

@@ -9,8 +9,8 @@ A worked example, from text to reference:
                                 export class Items { add() {} }          items.add(other.add())
                                                                        }
 
-*Reading* `app.ts`; no other file is looked at. `binding` fills the scopes: in `use`, `cart` is bound to the type's node
-`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `uses` takes each name in a symbol
+*Reading* `app.ts`; no other file is looked at. `bindings` fills the scopes: in `use`, `cart` is bound to the type's node
+`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `languages.uses` takes each name in a symbol
 that declares nothing, with what follows it: `C`, `cart`, `items.add(`, `other.add(`. What its first name means decides
 on the token. `C` is bound in no scope and imported, so it stands as it is. `cart` alone is a local, which says nothing.
 `items` is a local as well, but comes to `C:.items`, "of an object of C, the member items": the token is
@@ -29,17 +29,19 @@ of `lib/index.ts`; `^Cart`, `Cart`, `Cart.items`, `Cart.items.add`, `Items` and 
 changes none of these leaves the references of `app.ts` as they are.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
 from clean_room_agent.json_values import to_json
-from clean_room_agent.languages.ecmascript.binding import Binds
-from clean_room_agent.languages.ecmascript.interface_entries import read_definitions
-from clean_room_agent.languages.ecmascript.uses import Uses
+from clean_room_agent.languages.ecmascript.bindings import ScriptBindings
+from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD
+from clean_room_agent.languages.ecmascript.scopes import base_nodes
 from clean_room_agent.languages.interface import FileNames, write_interface
 from clean_room_agent.languages.latin1 import as_bytes, real_name
 from clean_room_agent.languages.nesting import Nested
+from clean_room_agent.languages.uses import BASE, DECORATOR, Uses
 
 COMMON_QUERY = """
 [(identifier) (shorthand_property_identifier) (this) (super)] @use.name
@@ -82,6 +84,28 @@ TYPES_QUERY = """
 (type_alias_declaration value: (intersection_type (object_type (property_signature) @use.property)))
 (extends_type_clause) @use.bases
 """
+CALLED = r"(\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
+ELEMENT = "/"
+"""Marks the name of a JSX element: its component is called."""
+COMMON_NAMES = (
+    "add addEventListener all allSettled any append appendChild apply assign async at before bind blur body call "
+    "catch charAt charCodeAt children classList clear click clone close closest concat constructor contains content "
+    "copyWithin count create createElement data default defineProperty delete description destroy disconnect "
+    "dispatchEvent display done each emit end endsWith entries error every exec exit exports fetch fill filter "
+    "finally find findIndex findLast first flags flat flatMap focus forEach freeze from fromEntries get "
+    "getAttribute getTime global has hash hasOwnProperty head headers hide href id includes indexOf info init "
+    "innerHTML insert insertBefore is isArray item join json key keys kind label last lastIndexOf length listen "
+    "load local localeCompare lookup map match matchAll max message method min name next nodeType normalize now "
+    "number observe off on once open options order parent parentNode parse path pop port position prepend "
+    "preventDefault process prototype push put query querySelector race raw read ready reason reduce reduceRight "
+    "reject remove removeAttribute removeChild removeEventListener repeat replace replaceAll replaceWith request "
+    "reset resolve response result return reverse root run search select send set setAttribute shift show size "
+    "slice some sort source splice split start startsWith state status stop stringify style sub substring tagName "
+    "target test text textContent then throw toFixed toJSON toLowerCase toString toUpperCase trace trim trimEnd "
+    "trimStart type unshift update url use value valueOf values version wait warn with write"
+)
+COMMON_MEMBERS = frozenset(COMMON_NAMES.split())
+"""Members of built-in objects and of the DOM: a unique definition of such a name says nothing of what a use on an unknown object means."""
 
 
 def query(grammar: str) -> str:
@@ -93,8 +117,48 @@ def query(grammar: str) -> str:
 def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested) -> FileNames:
     """Turn captured nodes into the file's interface and uses."""
     text = source.decode("latin-1")
-    binds = Binds(captures, nested if source.isascii() else as_bytes(nested), text)
-    reachable, inner = read_definitions(binds, captures)
-    uses = Uses(binds, captures, frozenset([*reachable, *binds.imports])).read()
+    binds = ScriptBindings(captures, nested if source.isascii() else as_bytes(nested), text)
+    reachable, inner = binds.definitions()
+    uses = ScriptUses(captures, binds).read(frozenset([*reachable, *binds.imports]))
     interface = write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), binds.exports)
     return FileNames(real_name(interface), real_name(to_json([inner, [], uses])))
+
+
+class ScriptUses(Uses):
+    """Names in JavaScript and TypeScript."""
+
+    chain = re.compile(rf"({WORD})({STEPS}){CALLED}")
+    following = re.compile(rf"({STEPS}){CALLED}")
+    between = BETWEEN
+    member_field = "property"
+    common = COMMON_MEMBERS
+
+    def marks(self) -> dict[int, str]:
+        """Of decorators, of JSX elements, and of what classes extend and implement."""
+        captures = self._captures
+        marks = {node.start_byte: ELEMENT for node in captures.get("use.element", ())}
+        marks |= {node.start_byte + 1: DECORATOR for node in captures.get("decorator", ())}
+        for node in captures.get("use.bases", ()):
+            if node.parent is not None:
+                marks |= {base.start_byte: BASE for base in base_nodes(node.parent)}
+        return marks
+
+    def parts(self, chain: re.Match[str]) -> tuple[str, str, str]:
+        """`super(…)` is a call of the constructor, and members of `exports` are names of the module."""
+        head, steps, call = super().parts(chain)
+        if head == "super":
+            return head, steps or ".constructor", call
+        name, dot, rest = BETWEEN.sub("", steps)[1:].partition(".")
+        is_own = head == "exports" and name and self.is_module_name(name)
+        return (name, dot + rest, call) if is_own else (head, steps, call)
+
+    def is_receiver(self, name: str) -> bool:
+        """See `Uses.is_receiver`."""
+        return name == "this"
+
+    def add_marked(self, mark: str, prefix: str, steps: str, place: int) -> None:
+        """An element stands for a call of its component; `<div>` is the browser's."""
+        if mark != ELEMENT:
+            super().add_marked(mark, prefix, steps, place)
+        elif (steps or not prefix[0].islower()) and (steps or prefix[-1] != "|"):
+            self.add(place, prefix, f"{steps}(")

@@ -7,7 +7,7 @@ from testing.references.reference_world import ReferenceWorld
 from tree_sitter import Query, QueryCursor
 
 from clean_room_agent import syntax
-from clean_room_agent.languages.ecmascript import reading
+from clean_room_agent.languages.ecmascript import references
 from clean_room_agent.languages.nesting import nest
 from clean_room_agent.languages.registry import BY_GRAMMAR
 
@@ -48,7 +48,7 @@ def test_the_order_of_captures_makes_no_difference() -> None:
     nested = nest(language.read(root, captures, source, "typescript").definitions)
     in_order = {name: sorted(nodes, key=lambda node: node.start_byte) for name, nodes in captures.items()}
     backwards = {name: nodes[::-1] for name, nodes in in_order.items()}
-    assert reading.read_names(backwards, source, nested) == reading.read_names(in_order, source, nested)
+    assert references.read_names(backwards, source, nested) == references.read_names(in_order, source, nested)
 
 
 @pytest.mark.parametrize(
