@@ -20,7 +20,7 @@ from clean_room_agent.safe_open import open_named
 if TYPE_CHECKING:  # importing the configuration takes longer than finding out that nothing changed
     from clean_room_agent.indexer.config import IndexConfig
 
-VERSION = "7"
+VERSION = "8"
 """Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
 SCANNED_KEY = "scanned_at_ns"
 SETTINGS_KEY = "settings"
