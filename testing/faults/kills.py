@@ -10,6 +10,8 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Self
 
@@ -126,22 +128,25 @@ REVIEWED = MetaPlan(
     parts=(Part(id="money", description="Split without losing a cent.", affected_files=("till/money.py",)),),
 )
 
-SUBJECTS = (
-    Subject(name="long", make=long_project, mind=Mind),
-    Subject(
-        name="stumbling",
-        make=stumbling_project,
-        mind=stumbling,
-        models={"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}},
-    ),
-    Subject(name="planned", make=make_project, mind=lambda project: project.oracle, meta_plan=REVIEWED),
-    Subject(
-        name="drawing",
-        make=bills_project,
-        mind=forgetful,
-        tables={"solve": {**ALWAYS, "samples": 3}, "testing": {"parallel": 2}},
-    ),
-)
+SUBJECTS = {
+    subject.name: subject
+    for subject in (
+        Subject(name="long", make=long_project, mind=Mind),
+        Subject(
+            name="stumbling",
+            make=stumbling_project,
+            mind=stumbling,
+            models={"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}},
+        ),
+        Subject(name="planned", make=make_project, mind=lambda project: project.oracle, meta_plan=REVIEWED),
+        Subject(
+            name="drawing",
+            make=bills_project,
+            mind=forgetful,
+            tables={"solve": {**ALWAYS, "samples": 3}, "testing": {"parallel": 2}},
+        ),
+    )
+}
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -168,23 +173,30 @@ class Case(Struct, kw_only=True):
     wrong: list[str] = field(default_factory=list)
 
 
-def run(effort: Effort, work: Path, subjects: Sequence[Subject] = SUBJECTS) -> tuple[Figure, ...]:
+def run(effort: Effort, work: Path, names: Sequence[str] = tuple(SUBJECTS)) -> tuple[Figure, ...]:
     """What came of kills at journal points, then at random moments."""
-    at_points, at_moments = [], []
-    source = random.Random(SEED)
-    for subject in subjects:
-        with Bench(work / subject.name, subject) as bench:
-            count = bench.reference.points
-            chosen = POINTS[effort] or count
-            # The middle of each stretch: where all are chosen, a stretch is one point long.
-            at_points += [
-                bench.kill_at(1 + (2 * number + 1) * count // (2 * chosen)) for number in range(chosen)
-            ]
-            at_moments += [
-                bench.kill_sometime(number, source, again=number % AGAIN == 0)
-                for number in range(RANDOM_MOMENTS[effort] // len(SUBJECTS))
-            ]
-    return figures(at_points, at_moments)
+    # A process for each, since it forks, and watches its children; they wait more than they compute.
+    with ProcessPoolExecutor(len(names), mp_context=get_context("spawn")) as pool:
+        done = list(pool.map(kills_of, names, [effort] * len(names), [work] * len(names)))
+    return figures(
+        [case for at_points, _ in done for case in at_points],
+        [case for _, at_moments in done for case in at_moments],
+    )
+
+
+def kills_of(name: str, effort: Effort, work: Path) -> tuple[list[Case], list[Case]]:
+    """What came of killing this run, at journal points and at random moments."""
+    subject, source = SUBJECTS[name], random.Random(f"{SEED} {name}")
+    with Bench(work / name, subject) as bench:
+        count = bench.reference.points
+        chosen = POINTS[effort] or count
+        # The middle of each stretch: where all are chosen, a stretch is one point long.
+        at_points = [bench.kill_at(1 + (2 * number + 1) * count // (2 * chosen)) for number in range(chosen)]
+        at_moments = [
+            bench.kill_sometime(number, source, again=number % AGAIN == 0)
+            for number in range(RANDOM_MOMENTS[effort] // len(SUBJECTS))
+        ]
+    return at_points, at_moments
 
 
 def figures(at_points: Sequence[Case], at_moments: Sequence[Case]) -> tuple[Figure, ...]:

@@ -8,10 +8,8 @@ from testing.faults import kills
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.mark.parametrize("subject", kills.SUBJECTS[::3], ids=lambda subject: subject.name)
-def test_a_killed_run_goes_on_to_the_same_result_and_leaves_nothing(
-    tmp_path: Path, subject: kills.Subject
-) -> None:
+@pytest.mark.parametrize("subject", ["long", "drawing"])
+def test_a_killed_run_goes_on_to_the_same_result_and_leaves_nothing(tmp_path: Path, subject: str) -> None:
     found = kills.run("short", tmp_path, [subject])
     assert [(figure.name, figure.found) for figure in found if not figure.met] == []
     assert found[0].tried == 1
