@@ -7,7 +7,7 @@ belongs to the first.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -19,7 +19,9 @@ from clean_room_agent.artifacts.evidence import (
     describe_tests,
 )
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureCategory, FailureSignal
+
+if TYPE_CHECKING:  # what judges a baseline describes no failure, and begins without pydantic
+    from clean_room_agent.artifacts.plans import FailureCategory, FailureSignal
 
 GoalState = Literal["passes now", "fails as before", "fails in another way", "did not run"]
 MAX_LISTED = 10
@@ -131,7 +133,7 @@ def failure_signals(
     *,
     newly_failing: Sequence[FailingTest] = (),
     messages: Iterable[str] = (),
-) -> tuple[FailureSignal, ...]:
+) -> "tuple[FailureSignal, ...]":
     """What went wrong in an attempt that was not accepted; tests that fail with the same message are one failure.
 
     `newly_failing` are tests that passed before it, `messages` the error lines of its test run, which are used if none
@@ -162,13 +164,13 @@ def words_of(test: FailingTest) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _category_of_test(words: str) -> FailureCategory:
+def _category_of_test(words: str) -> "FailureCategory":
     if not words:
         return "unknown"
     return "compile_error" if COMPILE.search(words) else "test_failure"
 
 
-def _category(words: str, outcome: AttemptOutcome) -> FailureCategory:
+def _category(words: str, outcome: AttemptOutcome) -> "FailureCategory":
     if not words:
         return "unknown"
     if outcome is AttemptOutcome.IMPORT_BROKEN or COMPILE.search(words):
@@ -185,6 +187,8 @@ def _category(words: str, outcome: AttemptOutcome) -> FailureCategory:
     return next((category for category, pattern in fitting if pattern.search(words)), "unknown")
 
 
-def _signal(words: str, source: str, category: FailureCategory) -> FailureSignal:
+def _signal(words: str, source: str, category: "FailureCategory") -> "FailureSignal":
+    from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
+
     text = words if len(words) <= MAX_MESSAGE else words[: MAX_MESSAGE - len(CUT)] + CUT
     return FailureSignal(category=category, message=text, source=source)

@@ -63,13 +63,13 @@ class Answer(InBackground[list[bytes]]):
 
     def __init__(self, *arguments: str, top: Path, separator: bytes) -> None:
         self._is_unwanted = False
-        super().__init__(lambda: self._read(arguments, top, separator))
+        super().__init__(lambda: self._collect(arguments, top, separator))
 
     def drop(self) -> None:
         """Stop git, since its answer is not wanted."""
         self._is_unwanted = True
 
-    def _read(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
+    def _collect(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
         pieces = []
         for piece in stream_git(*arguments, cwd=top, separator=separator, pins=KEPT_MEMORY):
             pieces.append(piece)

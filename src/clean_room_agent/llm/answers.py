@@ -6,6 +6,7 @@ Nothing here raises.
 import json
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -124,9 +125,9 @@ class AnswerReader(Struct, Generic[AnswerT], frozen=True):
         """The same for free text, in GBNF, for servers that accept it; "" if its form is free or depends on the prompt."""
         return ""
 
+    @abstractmethod
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
         """Parse the answer into a value, or say what is wrong with it."""
-        raise NotImplementedError
 
 
 class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
