@@ -130,6 +130,15 @@ def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Projec
     assert "nothing was deleted" in out
 
 
+def test_refs_of_runs_whose_record_is_gone_go_when_refs_are_chosen(till: Project, solved: str) -> None:
+    assert refs(till)
+    Workspace(repo=till.top).raw.unlink()
+    assert asked(till, "--yes", "--kind", "refs", "--older-than", "0d")["runs"] == []
+    assert refs(till)
+    asked(till, "--yes", "--kind", "refs")
+    assert refs(till) == []
+
+
 def test_a_pruned_run_is_gone_from_every_view(till: Project, solved: str) -> None:
     size = Workspace(repo=till.top).raw.stat().st_size
     (branch,) = git(till.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/cra/").split()

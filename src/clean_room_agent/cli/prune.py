@@ -180,10 +180,16 @@ def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
     """What the selection would delete. Changes nothing."""
     notes: list[str] = []
     runs: tuple[PrunedRun, ...] = ()
+    recorded: set[str] = set()
     if site.workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
             runs = tuple(_runs(site, conn, choice, notes))
+            recorded = {entry.listing.task_id for entry in list_overviews(conn, limit=ALL_RUNS)}
     others = []
+    if "refs" in choice.kinds and not choice.statuses and choice.older_than is None:
+        # Of runs whose record is gone, which have neither a status nor an age.
+        refs = list_refs(site.repo, "refs/cra/")
+        others += [Piece(kind="refs", name=ref) for ref in refs if ref.split("/")[2] not in recorded]
     for kind in choice.of_kinds:
         for path in site.leftovers(kind) if kind not in OF_RUNS else ():
             with contextlib.suppress(FileNotFoundError):
