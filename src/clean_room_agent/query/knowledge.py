@@ -8,7 +8,7 @@ from msgspec import Struct
 from clean_room_agent.db.curated import files, history, metadata, symbols
 from clean_room_agent.db.curated.files import DependencyEdge, DependencyRow, FileRow, ReexportRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
-from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
+from clean_room_agent.db.curated.metadata import ActiveAdapter, FileMetadataRow
 from clean_room_agent.db.curated.symbols import CommentRow, DocstringRow, NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.ranking import Ranking, SearchHit
@@ -208,7 +208,7 @@ class KnowledgeBase:
         """Whether any file has metadata from `cra enrich --promote`."""
         return metadata.has_metadata(self._conn)
 
-    def get_adapter_for_stage(self, stage_name: str) -> AdapterRow | None:
+    def get_adapter_for_stage(self, stage_name: str) -> ActiveAdapter | None:
         """The adapter deployed last for a prompt, while it is active."""
         return metadata.get_active_adapter(self._conn, stage_name)
 

@@ -26,8 +26,7 @@ from msgspec import Struct
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.config import read_toml, with_value
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.curated.metadata import AdapterRow as ActiveAdapter
-from clean_room_agent.db.curated.metadata import set_active_adapters
+from clean_room_agent.db.curated.metadata import ActiveAdapter, set_active_adapters
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     ADAPTER_DEPLOYMENTS,

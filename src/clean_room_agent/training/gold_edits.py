@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.artifacts.names import parse_item_name
-from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.definitions import EditableDefinition, definitions
 from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.search_replace import Splice
 from clean_room_agent.indexer.extract import ExtractedFile, extract
@@ -274,7 +274,9 @@ def _only_adds(now: str, goal: str) -> bool:
     return len(goal) > len(now) and goal.endswith(now[same:])
 
 
-def _places(then: Sequence[Definition], outer: Sequence[Definition]) -> list[tuple[InsertPlace, str]]:
+def _places(
+    then: Sequence[EditableDefinition], outer: Sequence[EditableDefinition]
+) -> list[tuple[InsertPlace, str]]:
     """The positions of the definitions `outer` in a file with the definitions `then`."""
     scope = outer[0].scope
     siblings = [one for one in then if one.scope == scope]

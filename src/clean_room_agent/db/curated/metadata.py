@@ -55,7 +55,7 @@ class FileMetadataRow(Struct, frozen=True, kw_only=True):
     complexity_notes: str | None
 
 
-class AdapterRow(Struct, frozen=True):
+class ActiveAdapter(Struct, frozen=True):
     """The adapter that answers a prompt."""
 
     id: int
@@ -115,13 +115,13 @@ def has_metadata(conn: sqlite3.Connection) -> bool:
     return conn.execute("SELECT 1 FROM file_metadata LIMIT 1").fetchone() is not None
 
 
-def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow | None:
+def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> ActiveAdapter | None:
     """The adapter last deployed for the prompt, if it is active."""
     row = conn.execute(ADAPTER, (stage_name,)).fetchone()
-    return None if row is None else AdapterRow(*row)
+    return None if row is None else ActiveAdapter(*row)
 
 
-def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[AdapterRow]) -> None:
+def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[ActiveAdapter]) -> None:
     """Make these adapters active and no others; earlier ones stay as inactive rows."""
     with transaction(conn):
         active = {

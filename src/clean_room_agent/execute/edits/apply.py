@@ -69,7 +69,7 @@ class _File(Struct, kw_only=True):
     """What earlier edits of this answer changed, as character offsets in `text`."""
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _LocatedEdit(Struct, frozen=True, kw_only=True):
     splice: Splice
     tier: int
     imports: tuple[str, ...] = ()
@@ -286,7 +286,7 @@ class _EditedTexts:
         file.text = None
         return EditOutcome(code=EditCode.APPLIED)
 
-    def _locate(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
+    def _locate(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         if not edit.search.strip():
             return EditOutcome(code=EditCode.NO_MATCH, detail="the search text is empty")
         whole = not only_symbols_shown(edit.file_path, self._rules, self._package)
@@ -306,7 +306,7 @@ class _EditedTexts:
                 "the search text is indented too far, and the replacement cannot be moved left by as much"
             )
             return EditOutcome(code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
-        return _Found(splice=fitted(text, hit.start, hit.end, shifted), tier=match.tier)
+        return _LocatedEdit(splice=fitted(text, hit.start, hit.end, shifted), tier=match.tier)
 
     def _unmatched(self, edit: PatchEdit, text: str, *, whole: bool) -> EditOutcome:
         """What comes of a search text that does not occur where it may."""
@@ -334,7 +334,7 @@ class _EditedTexts:
             detail += unseen_difference(near)
         return EditOutcome(code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
-    def _locate_symbol(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
+    def _locate_symbol(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         """The place of a shown symbol: from the context, or else from the syntax of a file that is shown whole, or
         within the shown parts.
         """
@@ -365,9 +365,9 @@ class _EditedTexts:
         whole = whole_definition(edit.file_path, text, (start, end), edit.symbol, edit.replacement)
         if isinstance(whole, NoDefinition):
             return EditOutcome(code=EditCode.NO_DEFINITION, detail=whole.reason)
-        return _Found(splice=fitted(text, start, end, whole.text), tier=1, imports=whole.imports)
+        return _LocatedEdit(splice=fitted(text, start, end, whole.text), tier=1, imports=whole.imports)
 
-    def _locate_insert(self, edit: PatchEdit, file: _File, text: str) -> _Found | EditOutcome:
+    def _locate_insert(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         """The place of new code: next to its neighbour or in its class, in the present text."""
         splice = insertion(edit, text, shown=file.spans, written=file.written)
         if isinstance(splice, EditOutcome):
@@ -376,9 +376,9 @@ class _EditedTexts:
             span.start <= splice.start <= span.end for span in file.spans
         ):
             return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
-        return _Found(splice=splice, tier=0)
+        return _LocatedEdit(splice=splice, tier=0)
 
-    def _splice(self, edit: PatchEdit, file: _File, text: str, found: _Found) -> EditOutcome:
+    def _splice(self, edit: PatchEdit, file: _File, text: str, found: _LocatedEdit) -> EditOutcome:
         splice = found.splice
         lines = (line_of(text, splice.start),)
         if text[splice.start : splice.end] == splice.text:
@@ -402,7 +402,7 @@ class _EditedTexts:
             place = import_place(edit.file_path, text, splice.start)
             ending = "\r\n" if "\r\n" in text else "\n"
             added = "".join(f"{line}{ending}" for line in found.imports)
-            imported = _Found(splice=Splice(start=place, end=place, text=added), tier=found.tier)
+            imported = _LocatedEdit(splice=Splice(start=place, end=place, text=added), tier=found.tier)
             self._splice(edit, file, text, imported)
         return EditOutcome(code=EditCode.APPLIED, tier=found.tier, lines=lines)
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.definitions import EditableDefinition, definitions
 from clean_room_agent.execute.edits.search_replace import indentation, line_of, reindented
 from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.syntax import import_lines, is_bare_string, node_text, nodes_of, tree_of, walk
@@ -80,7 +80,7 @@ class _Place(Struct, frozen=True, kw_only=True):
         return self.text[slice(*self.span)]
 
     @property
-    def target(self) -> Definition | None:
+    def target(self) -> EditableDefinition | None:
         """The definition, if the file's syntax knows it."""
         name = self.symbol.rpartition(".")[2]
         inside = (one for one in definitions(self.path, self.text) if self._holds(one))
@@ -94,13 +94,13 @@ class _Place(Struct, frozen=True, kw_only=True):
             if not self._holds(one)
         }
 
-    def _holds(self, one: Definition) -> bool:
+    def _holds(self, one: EditableDefinition) -> bool:
         return self.span[0] <= one.start and one.end <= self.span[1]
 
     def with_new(self, new: str) -> str:
         return self.text[: self.span[0]] + new + self.text[self.span[1] :]
 
-    def defined_by(self, new: str) -> tuple[Definition, ...]:
+    def defined_by(self, new: str) -> tuple[EditableDefinition, ...]:
         """The definitions that `new` has in this place."""
         end = self.span[0] + len(new)
         return tuple(
@@ -147,7 +147,7 @@ def whole_definition(
     )
 
 
-def _taken_from_class(place: _Place, target: Definition, answer: str) -> str | NoDefinition | None:
+def _taken_from_class(place: _Place, target: EditableDefinition, answer: str) -> str | NoDefinition | None:
     """The method from an answer that repeats the class around it; None if it has no such class."""
     if not target.scope:
         return None
@@ -162,7 +162,9 @@ def _taken_from_class(place: _Place, target: Definition, answer: str) -> str | N
     return NoDefinition(reason=fault) if fault else place.moved(source[found.start : found.end], place.old)
 
 
-def _with_same_decorators(place: _Place, source: str, wanted: list[Definition]) -> Definition | None:
+def _with_same_decorators(
+    place: _Place, source: str, wanted: list[EditableDefinition]
+) -> EditableDefinition | None:
     """The one definition that is wanted: of several, that with the decorators of the place, as a property and its setter
     have one name.
     """
@@ -176,7 +178,7 @@ def _decorators(definition: str) -> list[str]:
     return [line.strip() for line in definition.split("\n") if line.lstrip().startswith("@")]
 
 
-def _changed_around(place: _Place, target: Definition, source: str, found: Definition) -> str:
+def _changed_around(place: _Place, target: EditableDefinition, source: str, found: EditableDefinition) -> str:
     """What the class in the answer changes besides the method that was found in it, in words; "" if nothing."""
     known = place.elsewhere()
     holder = target.scope.rpartition(".")[2]
@@ -196,7 +198,7 @@ def _changed_around(place: _Place, target: Definition, source: str, found: Defin
     return f"it also changes the class around {target.symbol}: {extra[:HEAD_CHARS]}" if extra else ""
 
 
-def _standing(place: _Place, target: Definition, answer: str) -> str | NoDefinition | None:
+def _standing(place: _Place, target: EditableDefinition, answer: str) -> str | NoDefinition | None:
     """The answer as it is, without definitions that it only repeats; None if it does not define the target."""
     new = place.moved(answer, place.old)
     defined = place.defined_by(new)
@@ -213,7 +215,7 @@ def _standing(place: _Place, target: Definition, answer: str) -> str | NoDefinit
     return full[found.start : found.end]
 
 
-def _without_repeated(place: _Place, new: str, others: list[Definition]) -> str | NoDefinition:
+def _without_repeated(place: _Place, new: str, others: list[EditableDefinition]) -> str | NoDefinition:
     """`new` without those of the `others` in it that the file has: they change only by edits of their own."""
     full, known, start = place.with_new(new), place.elsewhere(), place.span[0]
     repeated = [one for one in others if one.symbol in known]
@@ -225,7 +227,7 @@ def _without_repeated(place: _Place, new: str, others: list[Definition]) -> str 
     return re.sub(r"\n{3,}", "\n\n", new).strip("\n") if repeated else new
 
 
-def _as_body(place: _Place, target: Definition, answer: str) -> str | None:
+def _as_body(place: _Place, target: EditableDefinition, answer: str) -> str | None:
     """The definition with the answer as its body; None if the answer could be a part of the body, or is none."""
     parts = place.parts()
     if parts is None or not parts.is_function or parts.head_end < 0 or not parts.statements:
@@ -412,7 +414,7 @@ def import_place(path: str, text: str, before: int) -> int:
     return sum(len(line) + 1 for line in lines[:row])
 
 
-def _missing(place: _Place, target: Definition) -> str:
+def _missing(place: _Place, target: EditableDefinition) -> str:
     """That the answer does not define the target, and how it has to begin."""
     if place.only:
         return f"it does not define {target.symbol}"

@@ -106,7 +106,7 @@ def named(known: tuple[SpanT, ...], symbol: str) -> tuple[SpanT, ...]:
     return exact or tuple(one for one in known if one.symbol.endswith(f".{symbol}"))
 
 
-class Definition(SymbolSpan, frozen=True, kw_only=True):
+class EditableDefinition(SymbolSpan, frozen=True, kw_only=True):
     """A definition that has its lines to itself."""
 
     top: int
@@ -123,7 +123,7 @@ class Definition(SymbolSpan, frozen=True, kw_only=True):
         return self.symbol.rpartition(".")[0]
 
 
-class _Found(Struct, frozen=True, kw_only=True):
+class _DefinitionNodes(Struct, frozen=True, kw_only=True):
     """A definition in the syntax tree."""
 
     symbol: str
@@ -167,7 +167,7 @@ class _Rows(Struct, kw_only=True):
         return row
 
 
-def definitions(path: str, text: str) -> tuple[Definition, ...]:
+def definitions(path: str, text: str) -> tuple[EditableDefinition, ...]:
     """Each definition that has its lines to itself, in order of place. Empty if there is no grammar for the file, or it
     is too large to parse. A name may occur more than once (overloads, conditional definitions).
     """
@@ -186,11 +186,11 @@ def definitions(path: str, text: str) -> tuple[Definition, ...]:
     return tuple(sorted(found, key=lambda one: (one.start, -one.end, one.symbol)))
 
 
-def _walk(root: Node, rows: _Rows, language: Language) -> list[_Found]:
+def _walk(root: Node, rows: _Rows, language: Language) -> list[_DefinitionNodes]:
     """Each definition under `root` that has its lines to itself; comments and signatures are noted in `rows`."""
-    found: list[_Found] = []
+    found: list[_DefinitionNodes] = []
     nodes = language.nodes
-    stack = [_Found(symbol="", node=root, first=root, last=root)]
+    stack = [_DefinitionNodes(symbol="", node=root, first=root, last=root)]
     while stack:
         at = stack.pop()
         symbol = at.symbol
@@ -212,22 +212,22 @@ def _walk(root: Node, rows: _Rows, language: Language) -> list[_Found]:
     return found
 
 
-def _below(at: _Found, symbol: str, nodes: Nodes) -> Iterator[_Found]:
+def _below(at: _DefinitionNodes, symbol: str, nodes: Nodes) -> Iterator[_DefinitionNodes]:
     """The children of a node, each with what it begins and ends with."""
     decorator: Node | None = None
     wraps = at.node.type in nodes.wrappers and not any(child.type == "(" for child in at.node.children)
     for child in at.node.named_children:
         if wraps:
-            yield _Found(symbol=symbol, node=child, first=at.first, last=at.last)
+            yield _DefinitionNodes(symbol=symbol, node=child, first=at.first, last=at.last)
             continue
-        yield _Found(symbol=symbol, node=child, first=decorator or child, last=child)
+        yield _DefinitionNodes(symbol=symbol, node=child, first=decorator or child, last=child)
         if child.type == "decorator":
             decorator = decorator or child
         elif child.type != "comment":
             decorator = None
 
 
-def _definition(found: _Found, rows: _Rows, nodes: Nodes) -> Definition:
+def _definition(found: _DefinitionNodes, rows: _Rows, nodes: Nodes) -> EditableDefinition:
     first, last = found.first.start_point.row, found.last.end_point.row
     end = rows.line_end(last)
     body = found.node.child_by_field_name("body")
@@ -241,7 +241,7 @@ def _definition(found: _Found, rows: _Rows, nodes: Nodes) -> Definition:
     elif body is not None and found.node.type in nodes.classes:
         before = _column(rows.lines[body.start_point.row], body.start_point.column, head=True)
         inside = None if before.strip() else (rows.starts[body.start_point.row], end)
-    return Definition(
+    return EditableDefinition(
         symbol=found.symbol,
         top=rows.starts[rows.top(first, found.symbol.rpartition(".")[2])],
         start=rows.starts[first],

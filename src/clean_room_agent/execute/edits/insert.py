@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
-from clean_room_agent.execute.edits.definitions import Definition, SymbolSpan, definitions, named
+from clean_room_agent.execute.edits.definitions import EditableDefinition, SymbolSpan, definitions, named
 from clean_room_agent.execute.edits.rules import EditOutcome
 from clean_room_agent.execute.edits.search_replace import (
     Splice,
@@ -54,7 +54,7 @@ def insertion(
     """
     known = definitions(edit.file_path, text)
     others = tuple(
-        Definition(symbol=one.symbol, top=one.start, start=one.start, end=one.end) for one in shown
+        EditableDefinition(symbol=one.symbol, top=one.start, start=one.start, end=one.end) for one in shown
     )
     targets = named(known, edit.symbol) or named(others, edit.symbol)
     content = _bare(edit.replacement)
@@ -76,7 +76,7 @@ def insertion(
     return _at(text, reindented(content, spot.model), spot)
 
 
-def _unknown(edit: PatchEdit, known: tuple[Definition, ...]) -> str:
+def _unknown(edit: PatchEdit, known: tuple[EditableDefinition, ...]) -> str:
     """That the symbol is not in the file, and which names are near."""
     names = dict.fromkeys(one.symbol for one in known)
     last = edit.symbol.rpartition(".")[2]
@@ -87,8 +87,8 @@ def _unknown(edit: PatchEdit, known: tuple[Definition, ...]) -> str:
 
 
 def _last_written(
-    target: Definition, known: tuple[Definition, ...], written: Sequence[tuple[int, int]]
-) -> Definition:
+    target: EditableDefinition, known: tuple[EditableDefinition, ...], written: Sequence[tuple[int, int]]
+) -> EditableDefinition:
     """The last definition that this answer already put after `target`; else `target`."""
     end = next((end for start, end in written if start == target.end), target.end)
     below = [one for one in known if one.scope == target.scope and target.end < one.start and one.end <= end]
@@ -96,7 +96,11 @@ def _last_written(
 
 
 def _spot(
-    edit: PatchEdit, text: str, content: str, target: Definition, known: tuple[Definition, ...]
+    edit: PatchEdit,
+    text: str,
+    content: str,
+    target: EditableDefinition,
+    known: tuple[EditableDefinition, ...],
 ) -> _Spot | None:
     """The place, and what it requires of the new code; None if a class has no body on lines of its own."""
     if edit.place != "in":
@@ -148,7 +152,7 @@ def _stands(above: str, below: str, new: str) -> bool:
     return f"\n{over}".endswith(f"\n{new}") or f"{under}\n".startswith(f"{new}\n")
 
 
-def _between_braces(text: str, content: str, target: Definition) -> Splice:
+def _between_braces(text: str, content: str, target: EditableDefinition) -> Splice:
     """`content` as the whole body of a class: one step deeper than the class."""
     assert target.body is not None
     outer = indentation(text[target.start : target.end])
@@ -158,7 +162,13 @@ def _between_braces(text: str, content: str, target: Definition) -> Splice:
     return Splice(start=start, end=end, text=f"\n{new}\n{outer}".replace("\n", ending))
 
 
-def _gap(edit: PatchEdit, text: str, content: str, target: Definition, known: tuple[Definition, ...]) -> int:
+def _gap(
+    edit: PatchEdit,
+    text: str,
+    content: str,
+    target: EditableDefinition,
+    known: tuple[EditableDefinition, ...],
+) -> int:
     """How many blank lines separate the new code from its neighbours: as many as separate these from each other. Single
     lines follow pairs of single lines (fields, constants); longer code follows pairs with something longer.
     """

@@ -15,7 +15,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     without_line_end,
 )
-from clean_room_agent.execute.edits.definitions import Definition, definitions
+from clean_room_agent.execute.edits.definitions import EditableDefinition, definitions
 from clean_room_agent.execute.edits.search_replace import indentation, line_of
 from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.llm.transport import Sampling
@@ -140,7 +140,7 @@ class Parsed:
             None,
         )
 
-    def definition(self, place: Place) -> Definition | None:
+    def definition(self, place: Place) -> EditableDefinition | None:
         """The place's definition; None if it is not at its lines."""
         return next(
             (

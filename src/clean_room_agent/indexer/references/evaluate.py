@@ -83,7 +83,7 @@ Given = TypeVar("Given")
 NEVER = MAX_DEPTH + 1
 
 
-class _Found(NamedTuple):
+class _CachedAnswer(NamedTuple):
     """An answer, and what finding it depended on."""
 
     value: Value | Order | None
@@ -112,10 +112,10 @@ class Evaluations:
         """What was asked of files."""
         self.interfaces: dict[str, Interface | None] = {}
         """As far as they are known."""
-        self._known: dict[Key, _Found] = {}
-        self._circles: dict[Key, _Found] = {}
+        self._known: dict[Key, _CachedAnswer] = {}
+        self._circles: dict[Key, _CachedAnswer] = {}
         """Answers to questions that begin a circle: right if nothing else is open."""
-        self._passing: dict[Key, _Found] = {}
+        self._passing: dict[Key, _CachedAnswer] = {}
         """Answers from within a circle whose beginning is open."""
         self._open: dict[Key, int] = {}
         self._depth = 0
@@ -182,7 +182,7 @@ class Evaluations:
         self._depth = depth
         del self._open[key]
         lowest = self._lowest
-        found = _Found(value, frozenset(self.trace), self._deepest - depth, lowest)  # type: ignore[arg-type]
+        found = _CachedAnswer(value, frozenset(self.trace), self._deepest - depth, lowest)  # type: ignore[arg-type]
         self._keep(key, found, depth, passing)
         self.trace = outer[0]
         self.trace |= found.trace
@@ -190,7 +190,7 @@ class Evaluations:
         self._lowest = min(outer[2], lowest if lowest < depth else NEVER)
         return value
 
-    def _keep(self, key: Key, found: _Found, depth: int, passing: int) -> None:
+    def _keep(self, key: Key, found: _CachedAnswer, depth: int, passing: int) -> None:
         if found.lowest == NEVER:
             self._known[key] = found
         elif found.lowest < depth and depth > 0:
