@@ -4,6 +4,8 @@ A call is run by a test that is written for it into the file of tests that new o
 command: in its Python, with its settings, in the sandbox. The test writes what the calls give to a file among the reports.
 """
 
+import hashlib
+import json
 import posixpath
 import re
 from collections import Counter
@@ -48,6 +50,14 @@ MISSING = re.compile(
     r"cannot import name '(\w+)'|has no attribute '(\w+)'|No module named '([\w.]+)'|name '(\w+)' is not defined"
     r"|unexpected keyword argument '(\w+)'|takes \d+ positional"
 )
+
+
+class KeptTestRun(Struct, frozen=True, kw_only=True):
+    """A run of tests of goals."""
+
+    tests: TestRun
+    seen: str
+    """What its probe wrote; "" if it had none."""
 
 
 class Home(Struct, frozen=True, kw_only=True):
@@ -143,12 +153,8 @@ class GoalRuns:
         commit = self._commit({home.path: text}, "Look at calls", at=at)
         if not commit:
             return tuple(Observation(problem="the file of tests cannot be written") for _ in calls)
-        tests = self._run_named(commit, home, (name,))
-        try:
-            folder = guard_folder(self._run.tests.report)
-            seen = read_seen(safe_open.read_bytes(folder, SEEN_FILE, max_bytes=MAX_SEEN))
-        except OSError:
-            seen = []
+        kept = self._run_named(commit, home, (name,), inputs=("look", home.path, text, at))
+        tests, seen = kept.tests, read_seen(kept.seen.encode())
         if len(seen) != len(calls):
             problem = tests.failing[0].message if tests.failing else tests.report.problem
             return tuple(Observation(problem=problem or "the calls could not be run") for _ in calls)
@@ -176,7 +182,10 @@ class GoalRuns:
             commit = self._commit({home.path: placed.text}, "Try goal tests") if placed is not None else ""
             if placed is None or not commit:
                 return None
-            runs = [self._run_named(commit, home, placed.names) for _ in range(2)]
+            runs = [
+                self._run_named(commit, home, placed.names, inputs=(turn, home.path, placed.text)).tests
+                for turn in ("first", "again")
+            ]
             good: dict[str, NewTest] = {}
             for test, name in zip(left, placed.names, strict=True):
                 failures = [found for one in runs if (found := _failure(one, home.path, name)) is not None]
@@ -208,8 +217,20 @@ class GoalRuns:
             return ""
         return commits.commit(files, message, keep_as=keep_as, parent=at or commits.base)
 
-    def _run_named(self, commit: str, home: Home, names: Sequence[str]) -> TestRun:
-        """A run of the tests; of all of them, where the command for some is unknown."""
+    def _run_named(
+        self, commit: str, home: Home, names: Sequence[str], *, inputs: tuple[str, ...]
+    ) -> "KeptTestRun":
+        """A run of the tests; of all of them, where the command for some is unknown. A resumed run with the same `inputs` takes
+        the run that it had.
+        """
+        # Kept one by one, and only then recorded: all goals are kept together, much later.
+        digest = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
+        entry = self._run.journal.entry(self._run.task.task_id, f"goal tests {digest[:16]}", KeptTestRun)
+        kept = entry.value or entry.keep(self._run_anew(commit, home, names))
+        note_tests(self._run, kept.tests, "recheck", success=kept.tests.report.whole)
+        return kept
+
+    def _run_anew(self, commit: str, home: Home, names: Sequence[str]) -> "KeptTestRun":
         runner = self._run.tests
         runner.checkout(commit)
         known = runner_named(self._runner)
@@ -221,8 +242,11 @@ class GoalRuns:
         ):
             runner.checkout(commit)
             tests = runner.run_again(self._baseline)
-        note_tests(self._run, tests, "recheck", success=tests.report.whole)
-        return tests
+        try:
+            seen = safe_open.read_bytes(guard_folder(runner.report), SEEN_FILE, max_bytes=MAX_SEEN)
+        except OSError:
+            seen = b""
+        return KeptTestRun(tests=tests, seen=seen.decode(errors="replace"))
 
 
 def _files_run(baseline: TestRun, paths: frozenset[str]) -> frozenset[str]:
