@@ -9,7 +9,7 @@ from testing.runs.memory_run import memory_project
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.artifacts.test_results import Outcome
-from clean_room_agent.execute.goals.confirming import Observation
+from clean_room_agent.execute.goals.confirming import Looked, Observation
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, _is_right
@@ -63,6 +63,23 @@ def test_else_into_one_that_uses_the_code_and_that_the_command_runs(runs: Runs) 
 def test_else_into_a_new_one_where_most_tests_are(runs: Runs) -> None:
     home = runs(OUTCOMES).home(definition("src/pkg/other.py", "tests/test_left_out.py"))
     assert (home.path, home.text) == ("tests/unit/test_other.py", "")
+
+
+def test_what_a_look_gave_is_taken_by_the_run_that_goes_on(tmp_path: Path) -> None:
+    tested = []
+
+    def outcomes(tree: object) -> dict[str, Outcome]:
+        tested.append(tree)
+        return OUTCOMES
+
+    with memory_project(tmp_path, FILES, outcomes) as project:
+        memory = project.open(nobody)
+        baseline = run_baseline(memory.run)
+        before = len(tested)
+        for _ in range(2):  # a killed run, and the one that goes on
+            made = GoalRuns(memory.run, baseline)
+            made.look(made.home(definition("src/pkg/text.py")), (Looked(call="slugify('a')"),))
+        assert len(tested) == before + 1
 
 
 @pytest.mark.parametrize(
