@@ -54,6 +54,11 @@ REPORTS: dict[str, list[str]] = {
         "chunked(range(10), 3, fill=0): got end [9, 0], wanted end [9, 0, 0]"
     ],
     "f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "f(b=2, a=1) == f(a=1, b=2) gives False, but it should give True": [
+        "f(b=2, a=1) == f(a=1, b=2): got False, wanted True"
+    ],
+    "f(1) < g(2) is False, should be True": ["f(1) < g(2): got False, wanted True"],
+    "f(1) == Decimal('1'), should be 2": ["f(1): got Decimal('1'), wanted 2"],
     "f(10) raises KeyError instead of ValueError": ["f(10): got KeyError, wanted ValueError"],
     "`ordinal(111)` returns 111st instead of 111th.": ["ordinal(111): got <111st>, wanted <111th>"],
     "Expected 4 but got 3 from f(10).": ["f(10): wanted 4, got 3"],

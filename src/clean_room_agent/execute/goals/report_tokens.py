@@ -89,6 +89,7 @@ HEADING = re.compile(r"^[ \t]*#+ ", re.MULTILINE)
 CURLY = re.compile("\u201c([^\u201d\n]*)\u201d|\u2018([^\u2019\n]*)\u2019")
 ERROR_TEXT = re.compile(rf"[\"']({ERROR_NAME.pattern})(?=:)")
 """A string that says which error was raised."""
+COMPARED = re.compile(r"[ \t]*(?:[=!]==?|[<>]=?)[ \t]*")
 WORD = re.compile(r"[^\W\d_][\w'\u2019-]*|[\w$]+")
 BLANK_LINE = re.compile(r"\n[ \t]*\n")
 STOP = re.compile(r"[.!?](?=\s|$)")
@@ -327,7 +328,7 @@ class ReportReader:
     # Prose
 
     def _prose(self, text: str, start: int, stop: int) -> Iterator[Token]:
-        calls = {begin: end for begin, end in call_spans(text[:stop]) if begin >= start}
+        calls = self._compared_calls(text, start, stop)
         place = start
         while place < stop:
             token = self._token(text, place, stop, calls)
@@ -340,6 +341,18 @@ class ReportReader:
             else:
                 yield from token
                 place = max(token[-1].end if token else place, place + 1)
+
+    def _compared_calls(self, text: str, start: int, stop: int) -> dict[int, int]:
+        """The end of each call in the words, by its beginning; calls that are compared with each other are one expression."""
+        calls = {begin: end for begin, end in call_spans(text[:stop]) if begin >= start}
+        for begin, end in sorted(calls.items(), reverse=True):
+            compared = COMPARED.match(text, end)
+            other = compared.end() if compared else stop
+            if other in calls and not any(
+                self._language.is_value(text[one : calls[one]]) for one in (begin, other)
+            ):
+                calls[begin] = calls.pop(other)
+        return calls
 
     def _token(self, text: str, at: int, stop: int, calls: dict[int, int]) -> "Token | list[Token] | None":
         char = text[at]
