@@ -100,6 +100,14 @@ def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
     assert asked[0][0] == "a.py::later function 0"
 
 
+def test_a_function_of_one_line_is_not_taken_for_one_to_be_written() -> None:
+    short = Target(
+        place=Place(path="a.py", name="half", first_line=1, last_line=2, lines=(2,)),
+        text="def half(value):\n    return value // 3\n",
+    )
+    assert "masked" in items(next(rounds([], short)))[0]
+
+
 def test_a_model_that_fills_no_gaps_is_only_asked_in_words() -> None:
     asked = [item for one in rounds([], TOTAL, fills=False) for item in items(one)]
     assert asked
