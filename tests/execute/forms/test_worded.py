@@ -91,6 +91,9 @@ ANSWERS = {
     "with one of the decorators": fenced(METHOD.replace("    @helper\n", "")),
     "without docstring": fenced(METHOD.replace('        """Return the mean."""\n', "")),
     "with another docstring": fenced(METHOD.replace("Return the mean.", "Return it.")),
+    "with blank lines around the docstring": fenced(
+        METHOD.replace('        """Return the mean."""\n', '\n        """Return the mean."""\n\n')
+    ),
     "with an import above": fenced("import os\nimport math\n\n\n" + undented(METHOD)),
     "with another definition": fenced("def helper(value):\n    return value\n\n\n" + undented(METHOD)),
     "in its class": fenced(f"class Stats:\n{METHOD}"),

@@ -28,6 +28,7 @@ from clean_room_agent.syntax import import_lines, is_bare_string, node_text, nod
 
 QUOTES = ('"""', "'''")
 HEAD_CHARS = 120
+BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 
 
 class WholeDefinition(Struct, frozen=True, kw_only=True):
@@ -274,11 +275,22 @@ def _with_what_was_left_out(place: _Place, text: str) -> str:
         new = place.parts_of(full)
     if new is not None and old.docstring and new.head_end >= 0 and new.statements:
         begin = new.head_end - place.span[0]
-        if not new.docstring:
+        if place.only and old.head_end >= 0:
+            (above, below), (start, end) = (
+                _around_docstring(place.text, old.head_end, old.docstring),
+                _around_docstring(full, begin, new.docstring),
+            )
+            full = full[:start] + place.text[above:below] + full[end:]
+        elif not new.docstring:
             full = f"{full[:begin]}\n{old.docstring}{full[begin:]}"
-        elif place.only:
-            full = f"{full[: begin + 1]}{old.docstring}{full[begin + 1 + len(new.docstring) :]}"
     return full if place.only or _plain(full) != _plain(place.old) else text
+
+
+def _around_docstring(text: str, head_end: int, docstring: str) -> tuple[int, int]:
+    """From the end of the line above a docstring to the line below it, with blank lines: where it stands, or would."""
+    end = head_end + 1 + len(docstring)
+    blank = BLANK_LINES.match(text, end)
+    return len(text[:head_end].rstrip()), blank.end() if blank else end
 
 
 def _lacks_lead(place: _Place, old: _Parts, new: _Parts) -> bool:
