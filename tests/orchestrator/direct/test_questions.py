@@ -136,6 +136,15 @@ def test_where_one_more_goal_test_is_green_all_is_asked_again_from_there() -> No
     assert any(one.item.startswith("from 1 a.py::total masked") for one in later)
 
 
+def test_what_breaks_a_test_that_passed_is_not_gone_on_from() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    next(asked)
+    text = TEXT.replace("result = 1", "result = 7")
+    candidates.append(replace(candidate("x", text=text, said="6", green=("other",)), broken="u fails now"))
+    assert {one.base for questions in asked for one in questions if "after" not in one.item} == {0}
+
+
 def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:
     def places_of(line: str, candidates: list[TriedAnswer], fault: str) -> list[int]:
         found: list[str] = []

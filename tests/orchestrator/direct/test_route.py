@@ -151,6 +151,25 @@ def test_of_several_that_hold_one_is_accepted(project: MemoryProject) -> None:
     assert "candidate 1 is likelier" in outcomes(project)[1][2]
 
 
+def test_one_more_green_goal_test_does_not_count_where_another_test_breaks(tmp_path: Path) -> None:
+    def two_goals(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {**judged(files), "t.py::c": "passed" if "a = 2" in files["a.py"] else "failed"}
+
+    made: list[TriedAnswer] = []
+
+    def rounds(candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[PlaceQuestion]]:
+        yield [question(text, text, asked=[]) for text in ("a = 1\nb = 1\n", "a = 1\nb = 0\n")]
+        made.extend(candidates)
+
+    with memory_project(tmp_path, FILES, two_goals) as project:
+        memory = opened(project)
+        goals = Goals(tests=(GOAL, replace(GOAL, name="t.py::c")))
+        assert not try_direct(memory.run, replace(direct(memory), goals=goals), rounds)
+    assert [one.goals.green if one.goals else () for one in made] == [("t.py::a",), ("t.py::a",)]
+    assert "t.py::b" in made[0].broken
+    assert not made[1].broken
+
+
 def test_equal_trees_are_tested_once(project: MemoryProject) -> None:
     memory = opened(project)
     asking = Asking({"one": "a = -1\nb = 0\n", "other": "a = -1\nb = 0\n"}, {"third": "a = -1\nb = 0\n"})

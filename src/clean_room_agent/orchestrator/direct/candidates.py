@@ -85,13 +85,18 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     diff: str = ""
     goals: GoalRun | None = None
     broken: str = ""
-    """The documented example that it breaks though its goal tests are green; "" for none."""
+    """What it breaks though more goal tests are green: a documented example, tests that passed; "" for nothing."""
     judgment: ChangeJudgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
 
     def is_green(self, goals: int) -> bool:
         """Whether each of so many goal tests passes."""
         return self.goals is not None and len(self.goals.green) == goals
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it is known to break something that held before."""
+        return bool(self.broken) or (self.judgment is not None and not self.judgment.verdict.passed)
 
     @property
     def holds(self) -> bool:

@@ -121,9 +121,13 @@ class Questions:
             base = better
 
     def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
-        """The candidate with most green goal tests, the earliest of several, if it has more than `base`."""
+        """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`."""
         least = len((base.goals if base and base.goals else self._at_base).green)
-        known = [one for one in candidates if one.goals is not None and len(one.goals.green) > least]
+        known = [
+            one
+            for one in candidates
+            if one.goals is not None and len(one.goals.green) > least and not one.breaks
+        ]
         return max(
             known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None
         )
@@ -169,7 +173,7 @@ class Questions:
         near = [
             one
             for one in candidates
-            if one.base == number and one.goals is not None and one.goals.is_nearer(before)
+            if one.base == number and one.goals is not None and one.goals.is_nearer(before) and not one.breaks
         ]
         targets = self._targets if base is None else self._targets_in(base)
         by_name = {(target.place.path, target.place.name): target for target in targets}

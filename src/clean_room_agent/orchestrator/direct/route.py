@@ -356,6 +356,14 @@ class _Route:
         for one in green[:MOST_SUITES]:
             self._say(f"candidate {one.number}: goal tests green, now the others")
             by_number[one.number] = self._with_suite(one)
+        green_before = {one.number: len(one.goals.green) for one in self._candidates if one.goals}
+        nearer = [
+            one
+            for one in by_number.values()
+            if one.goals and green_before.get(one.base, 0) < len(one.goals.green) < len(goals)
+        ]
+        for one in sorted(nearer, key=lambda one: -len(one.goals.green) if one.goals else 0)[:MOST_SUITES]:
+            by_number[one.number] = self._with_what_it_breaks(one)
         return [by_number.get(one.number, one) for one in placed]
 
     def _with_suite(self, one: TriedAnswer) -> TriedAnswer:
@@ -380,6 +388,14 @@ class _Route:
         if verdict.passed:
             run.tests.inform(commit)
         return replace(one, commit=commit, judgment=ChangeJudgment(tests=tests, verdict=verdict))
+
+    def _with_what_it_breaks(self, one: TriedAnswer) -> TriedAnswer:
+        """The candidate, from which it may be gone on, with the tests that passed and fail with it."""
+        run = self._run
+        tests = run.worktrees.run_step_at((one.commit,))[0]
+        before = run.tests.names.of(self._direct.base)
+        failing = judge_step(before, run.tests.names.of(tests), run.tests.config.accept).newly_failing
+        return replace(one, broken=f"fails now: {listed(failing, NAMED)}") if failing else one
 
     def _record(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run
@@ -443,7 +459,7 @@ class _Route:
 
     def _lost(self) -> str:
         tried = [one for one in self._candidates if one.goals is not None]
-        green = sum(one.judgment is not None or bool(one.broken) for one in tried)
+        green = sum(one.is_green(len(self._direct.goals.tests)) for one in tried)
         if green:
             return f"{counted(len(tried), 'candidate')}, {green} with green goal tests, each of which breaks others"
         return f"{counted(len(tried), 'candidate')}, none with green goal tests"
