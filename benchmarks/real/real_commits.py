@@ -15,7 +15,7 @@ from benchmarks.commits.commit_list import CommitEntry, EnvironmentEntry, read_l
 from benchmarks.real.mutations import Functions
 from benchmarks.real.tasks import Bench, Listed, Task, split_of, write_files
 
-LISTS = ("oracle_commits", *(f"unseen_commits{number}" for number in ("", "_2", "_3", "_4", "_5")))
+LISTS = ("oracle_commits", "unseen_commits_5")
 FOLDER = Path(__file__).parents[1] / "commits"
 MOST_FUNCTIONS = 2
 MOST_LINES = 30

@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from benchmarks.real.real_commits import changes
+from benchmarks.commits.commit_list import read_list
+from benchmarks.real.real_commits import FOLDER, LISTS, changes
 from benchmarks.real.tasks import commit_all
 from testing.repositories import git
 
@@ -42,3 +43,7 @@ def test_what_a_commit_changes_is_told_by_function(tmp_path: Path) -> None:
     assert added == ["def loud(text: str, *, end: str='!') -> str", "def Box.fill(self, x)"]
     assert changed == ["loud", "_own", "Box.size", "Box.fill"]
     assert changes(tmp_path, base, "HEAD", "new.py") == (["def made()"], ["made"])
+
+
+def test_that_each_list_is_there() -> None:
+    assert all(read_list(FOLDER / f"{name}.toml").commits for name in LISTS)
