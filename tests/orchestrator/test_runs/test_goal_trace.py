@@ -492,3 +492,31 @@ def test_files_that_are_tests_by_their_goal_tests_alone_and_odd_names_are_no_pla
     assert (trace.problem, list(named(trace))) == ("", ["split", "A.__init__"])
     assert {one.path for one in trace.functions} == {"shöp.py"}
     assert said(named(trace)["A.__init__"]) == ("self=A()", "None", "self=A(ä='\\udc80')")
+
+
+SHOWN = """
+class Token:
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return f"<{self._name()}>"
+
+    def _name(self):
+        return self.text.upper()
+
+def tokens(text):
+    return [Token(part) for part in text.split()]
+"""
+
+
+@pytest.mark.parametrize("command", [PYTEST, UNITTEST])
+def test_that_what_only_a_failures_report_calls_has_not_run(tmp_path: Path, command: str) -> None:
+    compared = "import unittest\nfrom shown import tokens\n\nclass TokensTest(unittest.TestCase):\n    def test_it(self):\n        "
+    check = "assert len(tokens('a b')) == 3" if command == PYTEST else "self.assertEqual(tokens('a b'), [3])"
+    files = {"shown.py": SHOWN, "test_shown.py": compared + check + "\n"}
+    red = "test_shown.py::TokensTest::test_it" if command == PYTEST else "test_shown.TokensTest.test_it"
+
+    trace = traced(tmp_path, files, [red], command=command)
+
+    assert {one.name for one in trace.functions} == {"tokens", "Token.__init__"}

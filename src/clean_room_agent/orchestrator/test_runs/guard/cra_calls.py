@@ -42,6 +42,9 @@ SHARE = 0.5
 FOREIGN = frozenset({"site-packages", "node_modules", ".git"})
 OPTIMIZED = 0x01
 """The flag of the code of functions, but not of modules and classes."""
+REPORTERS = ("_pytest.assertion.", "_pytest._io.", "unittest.util.", "pprint.", "cra_failures.shown")
+"""How the names begin of what calls a value's own `__repr__` for the report of a failure."""
+REPORTED = -1
 GENERATOR = 0x20
 SUSPENDS = GENERATOR | 0x80 | 0x200
 """Flags of the code of generators, coroutines and asynchronous generators."""
@@ -237,7 +240,13 @@ def stack_of_thread() -> "list[Call]":
 
 
 def started(place: FunctionPlace, frame: "Any", test: TestUnderWay) -> "Call | None":
-    """A call begins; None if its function was called so often that nothing but the number is recorded, or no time is left."""
+    """A call begins; None if its function was called so often that nothing but the number is recorded, if no time is left, or
+    if only the report of a failure asks for it.
+    """
+    stack = stack_of_thread()
+    origin = stack[0].ran.origin if stack else _line_of_test(frame.f_back)
+    if origin == REPORTED:
+        return None
     ran = test.ran.get(id(place.code))
     if ran is None:
         ran = test.ran[id(place.code)] = Ran(place)
@@ -246,12 +255,8 @@ def started(place: FunctionPlace, frame: "Any", test: TestUnderWay) -> "Call | N
     if ran.calls > MAX_LINED and not is_shown:
         return None
     ran.order = next(serial)
+    ran.origin = origin
     call = Call(ran, test)
-    stack = stack_of_thread()
-    if not stack:
-        ran.origin = _line_of_test(frame.f_back)
-    else:
-        ran.origin = stack[0].ran.origin
     ran.depth = min(ran.depth, len(stack) + 1)
     push(call, stack)
     if is_shown:
@@ -277,13 +282,16 @@ def pop(call: Call) -> None:
 
 
 def _line_of_test(frame: "Any") -> int:
-    """The line of a test that is running; 0 if none is among the next frames."""
+    """The line of a test that is running; 0 if none is among the next frames; REPORTED if it has ended in a failure."""
     for _ in range(50):
         if frame is None:
             break
         place = known(frame.f_code)
         if place is not None and place.tested:
             return int(frame.f_lineno or 0)
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        if place is None and name.startswith(REPORTERS):
+            return REPORTED
         frame = frame.f_back
     return 0
 
