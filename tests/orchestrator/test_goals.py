@@ -124,6 +124,34 @@ def test_a_call_with_its_value_becomes_a_test_in_the_file_that_exercises_it(coll
     assert json.loads(kinds["goal_tests"])["considered"] == ["split(100, 3): [33, 33, 33]"]
 
 
+DATED = {
+    **GREEN,
+    "till/dates.py": "from datetime import datetime\n\n\ndef when(year):\n    return datetime(year, 2, 1)\n",
+    "tests/test_money.py": "from datetime import datetime\n"
+    + GREEN["tests/test_money.py"]
+    + "\n    def test_now(self):\n        self.assertTrue(datetime.now())\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "module"),
+    [("datetime.datetime(2011, 1, 1, 0, 0)", True), ("datetime(2011, 1, 1, 0, 0)", False)],
+)
+def test_a_value_has_its_own_imports_where_the_file_means_something_else(
+    collect: Project, wanted: str, module: bool
+) -> None:
+    gives = wanted.replace(", 1, 1", ", 2, 1")
+    goals = collect(
+        f"when(2011) gives {gives}, but it should give {wanted}",
+        files=DATED,
+        definitions=(*DEFINITIONS, definition("when", "till/dates.py")),
+    )
+    assert [(test.call, test.wanted) for test in goals.tests] == [("when(2011)", wanted)]
+    compared = f"        self.assertEqual(when(2011), {wanted})\n"
+    assert compared in collect.text
+    assert ("        import datetime\n" in collect.text) == module
+
+
 def test_an_argument_that_is_missing_inside_is_what_a_report_may_be_about(collect: Project) -> None:
     words = "`split(*(100,))` fails with a TypeError, but it should give `[100]`"
     error = "raises TypeError: split() missing 1 required positional argument: 'people'"

@@ -30,7 +30,12 @@ from clean_room_agent.execute.goals.expressions import (
     free_names_of,
     python_tree,
 )
-from clean_room_agent.execute.goals.python_tests import bound_elsewhere, names_bound, test_name
+from clean_room_agent.execute.goals.python_tests import (
+    bound_elsewhere,
+    imports_of_value,
+    names_bound,
+    test_name,
+)
 from clean_room_agent.execute.goals.report import (
     Claim,
     StatedValue,
@@ -386,9 +391,11 @@ class StatedGoals:
     def _test(self, one: Seen, taken: set[str], home: Home) -> NewTest:
         claim, style, wanted = one.case.claim, home.style, one.conclusion.wanted
         assert wanted is not None, "tests are written of what is concluded"
+        imports = one.case.imports
+        if style is None:
+            imports = tuple(dict.fromkeys((*imports, *imports_of_value(wanted.text))))
         inside = style is None and (
-            one.case.missing
-            or any(bound_elsewhere(home.text, each) for each in one.case.imports if home.text)
+            one.case.missing or any(bound_elsewhere(home.text, each) for each in imports if home.text)
         )
         name = test_name(claim.call, wanted, taken) if style is None else title(claim.call, wanted, home.text)
         return NewTest(
@@ -396,7 +403,7 @@ class StatedGoals:
             call=claim.call,
             wanted=wanted,
             setup=claim.setup,
-            imports=one.case.imports,
+            imports=imports,
             inside=inside,
             iterated=one.observation.iterated,
             awaited=one.observation.awaited,

@@ -81,5 +81,8 @@ def test_imports_are_those_of_the_names_that_the_code_uses() -> None:
         "from decimal import Decimal",
         "from humanize.number import ordinal",
     )
+    assert python_imports(("datetime.date(1, 2, 3)", "datetime(1, 2, 3)"), {}, ()) == ("import datetime",)
+    assert python_imports(("datetime(1, 2, 3)",), {}, ()) == ("from datetime import datetime",)
+    assert python_imports(("namedtuple('A', 'b')(1)",), {}, ()) == ("from collections import namedtuple",)
     setup = ("from elsewhere import ordinal", "import json", "x = 1")
     assert without_imports(setup, {"ordinal"}, PYTHON) == ("import json", "x = 1")

@@ -26,7 +26,14 @@ PYTHON_VALUES: Mapping[str, str] = {
     "date": "from datetime import date",
     "OrderedDict": "from collections import OrderedDict",
     "Counter": "from collections import Counter",
+    "defaultdict": "from collections import defaultdict",
     "deque": "from collections import deque",
+    "namedtuple": "from collections import namedtuple",
+    "partial": "from functools import partial",
+    "SimpleNamespace": "from types import SimpleNamespace",
+    "StringIO": "from io import StringIO",
+    "BytesIO": "from io import BytesIO",
+    "timezone": "from datetime import timezone",
     "Path": "from pathlib import Path",
     "UUID": "from uuid import UUID",
     "math": "import math",
@@ -38,6 +45,8 @@ PYTHON_VALUES: Mapping[str, str] = {
     "itertools": "import itertools",
 }
 """The import of each name of the standard library that a report may use without one."""
+CLASSES_LIKE_MODULES: Mapping[str, str] = {"datetime": "from datetime import datetime"}
+"""The import where the name is called, which then is not the module of that name."""
 UNSAFE = frozenset(
     {
         "open",
@@ -68,6 +77,20 @@ ERROR_NAME = re.compile(
     r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Iteration|Expired)\b"
 )
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def standard_imports(tree: ast.AST) -> dict[str, str]:
+    """The import of each name of the standard library that the code needs from outside, by name."""
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    names = sorted(free_names_of(tree) & PYTHON_VALUES.keys())
+    return {
+        name: CLASSES_LIKE_MODULES.get(name, PYTHON_VALUES[name]) if name in called else PYTHON_VALUES[name]
+        for name in names
+    }
 
 
 class PythonExpressions:

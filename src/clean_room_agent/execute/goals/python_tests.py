@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from clean_room_agent.execute.goals.confirming import Looked, NewTest, Placed, WantedValue
 from clean_room_agent.execute.goals.expressions import (
-    PYTHON_VALUES,
-    free_names_of,
     python_module,
     python_tree,
+    standard_imports,
 )
 
 PROBE = "test_cra_looks_at_calls"
@@ -93,12 +92,15 @@ def probe_code(calls: Sequence[Looked]) -> str:
             f"({kind!r}, lambda: ({text}\n))" if kind == "literal" else f"({kind!r}, {text!r})"
             for kind, text in one.stated
         )
+        of_values = [
+            each for kind, text in one.stated if kind == "literal" for each in imports_of_value(text)
+        ]
         unread = f"[(kind, None if kind == 'literal' else text) for kind, text in {list(one.stated)!r}]"
         lines += [
             f"    def case_{number}():",
             textwrap.indent("\n".join((*one.imports, *one.setup, f"return ({one.call}\n)")), "        "),
             f"    def stated_{number}():",
-            *(f"        {statement}" for statement in one.imports),
+            *(f"        {statement}" for statement in (*of_values, *one.imports)),
             f"        return [{stated}]",
             "    try:",
             f"        values_{number} = stated_{number}()",
@@ -149,7 +151,7 @@ def _assertion(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
         if not method:
             needed.append("import pytest")
         return [f"with {'self.assertRaises' if method else 'pytest.raises'}({wanted.text}):", f"    {call}"]
-    needed.extend(_imports_of_value(wanted.text))
+    needed.extend(imports_of_value(wanted.text))
     shown = _part_of(f"list({call})" if test.iterated else call, wanted)
     if wanted.relation in {"suffix", "prefix"}:
         return [f"self.assertTrue({shown})" if method else f"assert {shown}"]
@@ -205,10 +207,10 @@ def _length(text: str) -> int:
     return len(value) if isinstance(value, list | tuple | str) else 1
 
 
-def _imports_of_value(text: str) -> list[str]:
+def imports_of_value(text: str) -> list[str]:
+    """The import statements that a value needs, which names nothing but what the standard library has."""
     tree = python_tree(text)
-    names = sorted(free_names_of(tree)) if tree is not None else []
-    return [PYTHON_VALUES[name] for name in names if name in PYTHON_VALUES]
+    return list(standard_imports(tree).values()) if tree is not None else []
 
 
 def test_name(call: str, wanted: WantedValue, taken: Iterable[str]) -> str:

@@ -14,11 +14,11 @@ from msgspec import Struct
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.execute.goals.expressions import (
     PYTHON_BUILTINS,
-    PYTHON_VALUES,
     Expressions,
     ScriptExpressions,
     free_names_of,
     python_module,
+    standard_imports,
 )
 
 SOURCE_FOLDERS = ("src/", "lib/", "python/")
@@ -146,16 +146,16 @@ def python_imports(
 ) -> tuple[str, ...]:
     """The import statements for what Python code uses: definitions of the repository, and of the standard library."""
     used: set[str] = set()
+    standard: dict[str, str] = {}
     for source in code:
         tree = python_module(source)
-        used |= free_names_of(tree) if tree is not None else set()
-    found = []
-    for name in sorted(used):
-        if name in names:
-            found.append(f"from {module_of(names[name].path, test_texts)} import {name}")
-        elif name in PYTHON_VALUES:
-            found.append(PYTHON_VALUES[name])
-    return tuple(found)
+        if tree is not None:
+            used |= free_names_of(tree)
+            standard = standard_imports(tree) | standard
+    known = {
+        name: f"from {module_of(names[name].path, test_texts)} import {name}" for name in used & names.keys()
+    }
+    return tuple(statement for _, statement in sorted((standard | known).items()))
 
 
 def without_imports(setup: Sequence[str], names: Collection[str], language: Expressions) -> tuple[str, ...]:
