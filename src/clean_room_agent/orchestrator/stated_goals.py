@@ -41,6 +41,7 @@ from clean_room_agent.execute.goals.report import (
     StatedValue,
     documented_claims,
     names_in,
+    passed_in,
     read_report,
     script_claims,
 )
@@ -328,9 +329,10 @@ class StatedGoals:
         """What the names that the text calls mean, in the language of most of them; and these names."""
         called = tuple(dict.fromkeys((*names_in(text, PYTHON), *names_in(text, SCRIPT))))
         python, script = (self._defined(lookups(called), language) for language in (PYTHON, SCRIPT))
-        if script and not python:
-            return resolve(text, called, script, SCRIPT), called
-        return resolve(text, called, python, PYTHON), called
+        language, found = (SCRIPT, script) if script and not python else (PYTHON, python)
+        passed = [name for name in passed_in(text, language) if name not in called]
+        found += self._defined(passed, language)
+        return resolve(text, called, found, language, passed), called
 
     def _defined(self, names: Sequence[str], language: Expressions) -> list[NamedDefinition]:
         """The definitions with these names in files of the language."""

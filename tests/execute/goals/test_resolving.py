@@ -1,9 +1,11 @@
 """Which definitions a report's calls mean, and how they are imported."""
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.goals import NamedDefinition
 from clean_room_agent.execute.goals.expressions import PythonExpressions
+from clean_room_agent.execute.goals.report import passed_in
 from clean_room_agent.execute.goals.resolving import (
     Known,
     lookups,
@@ -53,6 +55,22 @@ def test_a_method_is_known_by_its_class_alone() -> None:
     assert resolve("Stack(3).pop()", ("Stack.pop", "Stack"), (stack, method), PYTHON).names == {
         "Stack": stack
     }
+
+
+def test_a_function_is_meant_rather_than_a_variable_or_what_tests_define() -> None:
+    known = definition("join", "toolbox/items.py", "tests/test_items.py")
+    curried = replace(known, path="toolbox/curried.py", kind="variable")
+    own = replace(known, path="tests/test_items.py")
+    assert resolve("join(1)", ("join",), (curried, own, known), PYTHON).names == {"join": known}
+
+
+def test_a_function_that_is_passed_on_is_known_and_a_variable_is_not() -> None:
+    call, box = "apply(ordinal, box)", replace(OTHER, name="box", kind="variable")
+    definitions = (replace(OTHER, name="apply"), ORDINAL, box)
+    known = resolve(call, ("apply",), definitions, PYTHON, passed_in(call, PYTHON))
+    assert set(known.names) == {"apply", "ordinal"}
+    assert known.usable("apply(ordinal, 1)", ())
+    assert not known.usable(call, ())
 
 
 def test_an_expression_is_usable_where_all_that_it_needs_is_known() -> None:

@@ -131,6 +131,14 @@ def names_in(text: str, language: Expressions) -> tuple[str, ...]:
     return tuple(names)
 
 
+def passed_in(text: str, language: Expressions) -> tuple[str, ...]:
+    """The names that the report's calls need from outside, whether they call them or pass them on."""
+    names: dict[str, None] = {}
+    for start, end in call_spans(text):
+        names.update(dict.fromkeys(sorted(language.free_names(text[start:end]) or ())))
+    return tuple(names)
+
+
 def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim, ...]:
     """The claims of the report about calls that are `usable`, in its order, each call once."""
     text = OUTPUT.sub("", PROMPT.sub(">>> ", text))

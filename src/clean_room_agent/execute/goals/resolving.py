@@ -20,6 +20,7 @@ from clean_room_agent.execute.goals.expressions import (
     python_module,
     standard_imports,
 )
+from clean_room_agent.paths import is_test_file
 
 SOURCE_FOLDERS = ("src/", "lib/", "python/")
 IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([\w.]+))", re.MULTILINE)
@@ -61,9 +62,15 @@ def lookups(called: Sequence[str]) -> tuple[str, ...]:
 
 
 def resolve(
-    text: str, called: Sequence[str], definitions: Sequence[NamedDefinition], language: Expressions
+    text: str,
+    called: Sequence[str],
+    definitions: Sequence[NamedDefinition],
+    language: Expressions,
+    passed: Sequence[str] = (),
 ) -> Known:
-    """What the called names mean, as far as only one definition can be meant."""
+    """What the called names mean, as far as only one definition can be meant; and those that are passed on, such as `double`
+    in `apply(double, 2)`, where they are functions or classes.
+    """
     top: dict[str, list[NamedDefinition]] = {}
     for one in definitions:
         if "." not in one.name and one.kind in {*CALLABLE, "variable"}:
@@ -84,6 +91,10 @@ def resolve(
                 )
                 names[parts[at]] = inner
                 break
+    for name in passed:
+        own = meant([one for one in top.get(name, ()) if one.kind in CALLABLE], text, ())
+        if own is not None:
+            names.setdefault(name, own)
     return Known(text=text, names=names, language=language)
 
 
@@ -94,7 +105,7 @@ def _is_module(name: str, own: NamedDefinition, inner: Sequence[NamedDefinition]
 
 def meant(found: Sequence[NamedDefinition], text: str, modules: Sequence[str]) -> NamedDefinition | None:
     """The one of several definitions of one name that is meant: that in a module that is named before it or in the text, or
-    the only one that tests use.
+    the only one that is no variable, is not defined by tests, and is used by them.
     """
     if modules:
         found = [one for one in found if _has_module(one.path, modules)]
@@ -105,9 +116,22 @@ def meant(found: Sequence[NamedDefinition], text: str, modules: Sequence[str]) -
     if len(left) > 1:
         named = [one for one in left if _names_file(text, one.path)]
         left = named or left
-    if len(left) > 1:
-        left = [one for one in left if one.test_files]
+    for preferred in (_is_of_the_product, _is_no_variable, _is_tested):
+        if len(left) > 1:
+            left = [one for one in left if preferred(one)]
     return left[0] if len(left) == 1 else None
+
+
+def _is_of_the_product(one: NamedDefinition) -> bool:
+    return not is_test_file(one.path)
+
+
+def _is_no_variable(one: NamedDefinition) -> bool:
+    return one.kind != "variable"
+
+
+def _is_tested(one: NamedDefinition) -> bool:
+    return bool(one.test_files)
 
 
 def _names_file(text: str, path: str) -> bool:
