@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 from clean_room_agent.git.log import resolve_commit, stream_changes
-from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
-from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig
+from clean_room_agent.indexer.index_config import IndexConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
+from clean_room_agent.orchestrator.run_config import EditConfig, OrchestratorConfig
+from clean_room_agent.retrieval.retrieval_config import ConventionsConfig, JudgmentsConfig
 from clean_room_agent.training.licences import ALLOWED
 from clean_room_agent.training.mining import MinedCommit, mine
 from clean_room_agent.training.pairs import Making

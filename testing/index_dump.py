@@ -8,8 +8,8 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.extract import prepare
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.languages.registry import BY_GRAMMAR
 
 Rows = list[tuple[object, ...]]

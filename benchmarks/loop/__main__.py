@@ -27,7 +27,7 @@ from benchmarks.loop.stages import KINDS, Settings, Stages, finding_of, folder_o
 from benchmarks.results import write_section
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
+from clean_room_agent.training.train_plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.workspace import trust
 
 RESULTS = Path(__file__).with_name("RESULTS.md")

@@ -21,7 +21,7 @@ from clean_room_agent.training.dataset import (
     write_dataset,
 )
 from clean_room_agent.training.dataset_filters import balance
-from clean_room_agent.training.plan import TrainingPlan, row_of
+from clean_room_agent.training.train_plan import TrainingPlan, row_of
 
 TRAIN = ("psf/requests", "pallets/werkzeug", "pallets/click")
 TEST = ("marshmallow-code/marshmallow", "celery/celery")

@@ -36,7 +36,7 @@ from clean_room_agent.execute.forms.masked import Mask
 from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transports import openai
 

@@ -19,7 +19,7 @@ from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, 
 from clean_room_agent.app.model_server import RECORDED_MODELS, connect
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.app.solve import SolveRequest, run_solve
+from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls

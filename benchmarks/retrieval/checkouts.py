@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.commits.checkouts import BenchmarkError, folder_name, git, mirror_path
 from clean_room_agent.errors import CraError
 from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.syntax import grammar_of
 
 JOBS = 2

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.model_calls import CallSink, CallWatcher, unwatc
 from clean_room_agent.llm.answer_rules import CopyMemory
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.probes import BiasStore, ProofStore
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter

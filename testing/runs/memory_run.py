@@ -23,10 +23,13 @@ from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_ru
 from clean_room_agent.db.session import Session
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
-from clean_room_agent.orchestrator.config import (
+from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.orchestrator.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.run import Progress, Run, RunContext
+from clean_room_agent.orchestrator.run_config import (
     EditConfig,
     EvidenceConfig,
     OrchestratorConfig,
@@ -34,9 +37,6 @@ from clean_room_agent.orchestrator.config import (
     SolveConfig,
     TestingConfig,
 )
-from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.journal import Journal, seconds_used
-from clean_room_agent.orchestrator.run import Progress, Run, RunContext
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.spending import Budget, Meter
 from clean_room_agent.orchestrator.task import Hint, Hints, PlanGiven, RunLimits, Task

@@ -27,8 +27,8 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTransport
-from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.orchestrator.task import Hint, PlanGiven

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from msgspec import Struct, field
 
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from testing.servers.ollama_script import (
     FRAMING,

@@ -30,7 +30,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.llm.model_config import ModelsConfig, Provider
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.workspace import Workspace

@@ -11,8 +11,8 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
 from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 

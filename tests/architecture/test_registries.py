@@ -23,8 +23,8 @@ from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
-from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge, question_text
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.retriever import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 

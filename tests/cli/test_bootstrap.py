@@ -18,7 +18,7 @@ from testing.runs.solving import Project, project_at
 from clean_room_agent.app.package_extras import EXTRAS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS
-from clean_room_agent.training.plan import plan_of
+from clean_room_agent.training.train_plan import plan_of
 
 BUDGET = ("--context-window", "16384", "--reserved-tokens", "4096", "--unit-commits", "2")
 

@@ -18,7 +18,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
 from clean_room_agent.training.dataset import FORMATS, DatasetEntry, Message, TrainingRow, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
-from clean_room_agent.training.plan import TrainingPlan, row_of
+from clean_room_agent.training.train_plan import TrainingPlan, row_of
 from clean_room_agent.workspace import Workspace
 
 

@@ -33,7 +33,7 @@ from clean_room_agent.enrichment.describe import (
 )
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase

@@ -99,6 +99,11 @@ def test_what_the_words_name_comes_before_what_is_a_little_nearer() -> None:
     )
 
 
+def test_what_fewer_passing_tests_run_comes_before_what_is_named_and_nearer() -> None:
+    named, inner = function("Parser.parse", 0.16), function("convert", 0.27, 0.58)
+    assert order("`Parser('{:d}').parse('1')[0]` gives `2`", named, inner) == ["convert", "Parser.parse"]
+
+
 def test_code_outside_of_definitions_is_the_last_place() -> None:
     assert order("", function("", 1.0), function("far", 0.1)) == ["far", ""]
 

@@ -10,7 +10,7 @@ from testing.repositories import commit, git, init_repository, make_repository, 
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.errors import IndexingError, RecordError
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.indexer.update import ALONE_BYTES, update_paths
 from clean_room_agent.workspace import Workspace, hold
 

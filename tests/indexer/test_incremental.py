@@ -11,7 +11,7 @@ from testing.index_dump import dump_of, index
 from testing.repositories import commit, copy_repository, git, make_repository
 
 from clean_room_agent.errors import CommandError
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.workspace import Workspace
 
 NAMES = (

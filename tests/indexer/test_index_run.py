@@ -6,7 +6,7 @@ from pathlib import Path
 from clean_room_agent.db.connection import connect_memory
 from clean_room_agent.db.curated import files
 from clean_room_agent.git.repository import Listing
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.indexer.index_run import (
     SCANNED_KEY,
     SETTINGS_KEY,

@@ -9,7 +9,7 @@ from testing.repositories import make_repository, write
 
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.build import IndexSummary, index_repository
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.workspace import Workspace
 
 FILES = {f"m{number:03}.py": f"def f{number}(): pass\n" for number in range(80)}

@@ -32,7 +32,7 @@ from clean_room_agent.llm.answer_rules import (
     mentions,
     opening_of,
 )
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 
 ENTRY: JsonSchema = {
     "type": "object",

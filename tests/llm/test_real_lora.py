@@ -12,7 +12,7 @@ from testing.client.chat_request import chat_request
 from testing.servers.llama_server import MODEL, PROGRAM, TAG, running
 
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
 from clean_room_agent.training.convert import EXTRA, convert_adapter
 

@@ -12,7 +12,7 @@ from testing.servers.llama_server import MODEL, PROGRAM, RealServer, running
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transports.openai import connect
 

@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ModelNotFound, WindowExceeded
 from clean_room_agent.llm.answers import JsonAnswer, TextAnswer
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import count_pieces

@@ -20,7 +20,7 @@ from testing.servers.openai_server import OpenAiServer
 from clean_room_agent.app import model_server
 from clean_room_agent.artifacts.model_calls import CallEvent, CallProgress, ServerAwaited
 from clean_room_agent.errors import ServerBusy
-from clean_room_agent.llm.config import Provider
+from clean_room_agent.llm.model_config import Provider
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.replay import RecordThenLive
 

@@ -5,7 +5,7 @@ import pytest
 from testing.client.model_client import models_config
 
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.config import BudgetConfig
+from clean_room_agent.llm.model_config import BudgetConfig
 from clean_room_agent.llm.router import ModelRouter, Window
 
 SMALL = {"context_window": 2048, "reserved_tokens": 512}

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import RefinementRequest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, Drawn
 from clean_room_agent.execute.implement import WHOLE_SYMBOLS
-from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
 from clean_room_agent.orchestrator.recovery import (
     GUESS,
     RULES,
@@ -19,6 +18,7 @@ from clean_room_agent.orchestrator.recovery import (
     likeness,
     normalised,
 )
+from clean_room_agent.orchestrator.run_config import Category, RecoveryConfig, Rule
 
 CONFIG = RecoveryConfig()
 ALWAYS = RecoveryConfig(doctor="always", high_risk=())

@@ -8,7 +8,7 @@ import pytest
 
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.runs import TimeSpanRow
-from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.run_config import OrchestratorConfig
 from clean_room_agent.orchestrator.spending import Budget, Meter, TimeLog
 
 

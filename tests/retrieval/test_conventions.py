@@ -7,8 +7,8 @@ import pytest
 from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import TASK, World, context_request
 
-from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.conventions import find_conventions, sections_of
+from clean_room_agent.retrieval.retrieval_config import ConventionsConfig
 
 Make = Callable[..., World]
 

@@ -14,7 +14,7 @@ from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.probes import ABOUT_NOTHING, NOTHING
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import RawAnswer

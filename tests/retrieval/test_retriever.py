@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFram
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.retrieval import retriever
-from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.retriever import definitions_mentioned, definitions_named, stages_named
 from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext
 

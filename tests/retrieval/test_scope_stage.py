@@ -5,8 +5,8 @@ from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.context import TaskQuery
-from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.scope_stage import ScopeStage, describe_file
 from clean_room_agent.retrieval.stage import Candidate, StageContext
 

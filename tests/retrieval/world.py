@@ -22,11 +22,11 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.retrieval.stage_source import RepositorySource
 

@@ -11,7 +11,7 @@ from tests.training.test_evaluation import compared_edits, row
 from clean_room_agent.cli.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.run_config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.training.dataset import TrainingRow

@@ -30,8 +30,8 @@ from clean_room_agent.training.dataset import (
     TrainingRow,
     write_dataset,
 )
-from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.training.train import Machine, Trained, TrainingJob, job_for, train
+from clean_room_agent.training.train_plan import DataCriteria, Hyperparameters, TrainingPlan
 
 PLAN = TrainingPlan(
     target="scope_judgment",

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from clean_room_agent.app.resumption import recorded_config
 from clean_room_agent.app.run_wiring import NEEDED
 from clean_room_agent.app.settings import Overrides, flags_text, load_settings
-from clean_room_agent.app.solve import (
+from clean_room_agent.app.solving import (
     SolveRequest,
     as_object,
     exit_code,

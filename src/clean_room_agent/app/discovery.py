@@ -15,7 +15,7 @@ from clean_room_agent.languages.ecmascript.package_json import SCRIPT_TEST, comm
 from clean_room_agent.languages.jsonc import as_object
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
-from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.llm.model_config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
 
 RECIPES = ("test", "tests", "check")

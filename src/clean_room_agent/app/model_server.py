@@ -11,7 +11,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError, ServerBusy
-from clean_room_agent.llm.config import NO_SERVERS, ROLES, ModelsConfig
+from clean_room_agent.llm.model_config import NO_SERVERS, ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelConfig, ModelRouter
 from clean_room_agent.llm.transport import (

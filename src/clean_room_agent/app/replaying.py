@@ -16,7 +16,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.app.solve import SolveRequest, run_solve
+from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus

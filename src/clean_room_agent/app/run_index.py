@@ -27,7 +27,7 @@ from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_event
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.orchestrator.spending import Timed, untimed

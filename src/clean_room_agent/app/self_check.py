@@ -42,8 +42,8 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.orchestrator.config import SandboxMode
 from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.run_config import SandboxMode
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, require_judging
 from clean_room_agent.orchestrator.test_runs.missing_modules import (
     ignored_imports,

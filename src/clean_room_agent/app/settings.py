@@ -23,9 +23,9 @@ from clean_room_agent.config import (
 )
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.folders import user_folder
-from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.orchestrator.config import (
+from clean_room_agent.indexer.index_config import IndexConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
+from clean_room_agent.orchestrator.run_config import (
     EditConfig,
     EvidenceConfig,
     OrchestratorConfig,
@@ -35,7 +35,7 @@ from clean_room_agent.orchestrator.config import (
     TestingConfig,
     WorktreeConfig,
 )
-from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, StagesConfig
+from clean_room_agent.retrieval.retrieval_config import ConventionsConfig, JudgmentsConfig, StagesConfig
 
 FLAGS = {
     ("budget", "context_window"): "--context-window",

@@ -37,7 +37,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.orchestrator.spending import Meter
-from clean_room_agent.retrieval.config import RetrievalConfig, StagesConfig
+from clean_room_agent.retrieval.retrieval_config import RetrievalConfig, StagesConfig
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
 
 if TYPE_CHECKING:

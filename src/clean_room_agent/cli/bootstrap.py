@@ -213,8 +213,8 @@ def _write(
     """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt."""
     from clean_room_agent.training.dataset import FORMATS, Card, write_dataset
     from clean_room_agent.training.dataset_filters import SPLIT_RULE
-    from clean_room_agent.training.plan import default_plan, row_of
     from clean_room_agent.training.shards import digest_of
+    from clean_room_agent.training.train_plan import default_plan, row_of
 
     router = ModelRouter(settings.models, settings.budget)
     stages = sorted({entry.row.origin.stage for entry in assembled.entries})

@@ -23,7 +23,7 @@ from clean_room_agent.workspace import Workspace
 if TYPE_CHECKING:
     from clean_room_agent.app.progress import Bar
     from clean_room_agent.training.curate import Curated
-    from clean_room_agent.training.plan import TrainingPlan
+    from clean_room_agent.training.train_plan import TrainingPlan
 
 
 @click.command()
@@ -112,7 +112,7 @@ def _curate(
     from clean_room_agent.redaction import Redactor, secret_values
     from clean_room_agent.training.curate import curate
     from clean_room_agent.training.dataset import FORMATS, require_free
-    from clean_room_agent.training.plan import row_of
+    from clean_room_agent.training.train_plan import row_of
 
     with contextlib.ExitStack() as stack:
         access, logs = stack.enter_context(open_logs(workspace))
@@ -152,7 +152,7 @@ def _plan_for(
     Raises:
         UsageError: there is no such plan, or it is for an unknown prompt.
     """
-    from clean_room_agent.training.plan import default_plan, plan_of, read_plan
+    from clean_room_agent.training.train_plan import default_plan, plan_of, read_plan
 
     if given is None:
         return default_plan(BY_NAME[target or ""], router), 0

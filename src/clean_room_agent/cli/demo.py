@@ -24,7 +24,7 @@ from clean_room_agent.app.indexing import refresh_index
 from clean_room_agent.app.model_server import RECORDED_MODELS
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.app.solve import SolveRequest, run_solve
+from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import output
 from clean_room_agent.cli.safe_console import answers_console
@@ -33,7 +33,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.folders import working_in
-from clean_room_agent.llm.config import Provider
+from clean_room_agent.llm.model_config import Provider
 from clean_room_agent.report.summary import render
 from clean_room_agent.workspace import Workspace
 

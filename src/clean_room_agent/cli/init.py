@@ -21,8 +21,8 @@ from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageErro
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import find_top, list_files
 from clean_room_agent.git.worktree import INCLUDE_FILE
-from clean_room_agent.llm.config import CLOUD, is_cloud_tag
-from clean_room_agent.orchestrator.config import SandboxMode
+from clean_room_agent.llm.model_config import CLOUD, is_cloud_tag
+from clean_room_agent.orchestrator.run_config import SandboxMode
 from clean_room_agent.orchestrator.test_runs.missing_modules import ignored_imports, include_remedy
 from clean_room_agent.workspace import Workspace, trust
 

@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.errors import CraError
-from clean_room_agent.llm.config import ROLES, ModelsConfig
+from clean_room_agent.llm.model_config import ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer

@@ -10,7 +10,7 @@ from msgspec import structs
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import process_began
 from clean_room_agent.app.settings import Overrides, flags_text, load_settings
-from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
+from clean_room_agent.app.solving import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, progress_console, sanitized

@@ -138,8 +138,8 @@ def _train(
         UsageError: there is no such dataset.
     """
     from clean_room_agent.training.deployment import tag_for
-    from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.train import job_for, train
+    from clean_room_agent.training.train_plan import plan_of
 
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())

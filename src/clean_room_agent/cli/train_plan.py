@@ -25,7 +25,7 @@ def command(target: str | None, repo: Path, place: Path | None, as_json: bool) -
 
     Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration.
     """
-    from clean_room_agent.training.plan import make_training_plan, row_of
+    from clean_room_agent.training.train_plan import make_training_plan, row_of
 
     workspace, plan_id = wiring.workspace_of(repo), 0
     with (

@@ -37,16 +37,17 @@ RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_]
 
 
 def rank_places(trace: GoalTrace, words: str) -> tuple[TracedFunction, ...]:
-    """The functions that ran, the likeliest first: by suspiciousness, by what `words` (the task, the goal tests' calls) name, and
-    by how near to the failure they are. What stands outside of definitions comes last.
+    """The functions that ran, the likeliest first: by suspiciousness; of those alike, first what `words` (the task, the goal tests'
+    calls) name, then what is nearer to the failure. What stands outside of definitions comes last.
     """
     stated = frozenset(WORD.findall(words))
     parts = frozenset(part for word in stated for part in _name_parts(word))
-    scored = [
-        (not one.name, -one.suspicion * _weight_by_words(one, stated, parts) / (place + 2) ** 0.5, place, one)
-        for place, one in enumerate(trace.functions)
-    ]
-    return tuple(one for *_, one in sorted(scored, key=lambda entry: entry[:3]))
+
+    def order(entry: tuple[int, TracedFunction]) -> tuple[bool, float, float, int]:
+        place, one = entry
+        return not one.name, -one.suspicion, -_weight_by_words(one, stated, parts), place
+
+    return tuple(one for _, one in sorted(enumerate(trace.functions), key=order))
 
 
 def _weight_by_words(function: TracedFunction, stated: frozenset[str], parts: frozenset[str]) -> float:

@@ -18,7 +18,7 @@ from clean_room_agent.json_values import from_json, to_json
 from clean_room_agent.safe_open import open_named
 
 if TYPE_CHECKING:  # importing the configuration takes longer than finding out that nothing changed
-    from clean_room_agent.indexer.config import IndexConfig
+    from clean_room_agent.indexer.index_config import IndexConfig
 
 VERSION = "8"
 """Raised whenever the same files would give other rows: the next `cra index` is then a full one."""

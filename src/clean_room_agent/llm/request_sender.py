@@ -30,7 +30,7 @@ from clean_room_agent.artifacts.model_calls import (
 )
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import CallInterrupted, ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.probes import (
     PROBE_NAME,
     ProofStore,

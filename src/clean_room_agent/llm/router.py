@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.config import ROLES, BudgetConfig, ModelsConfig, RoleBudget
+from clean_room_agent.llm.model_config import ROLES, BudgetConfig, ModelsConfig, RoleBudget
 from clean_room_agent.llm.token_estimator import TokenEstimator
 
 START = TokenEstimator()

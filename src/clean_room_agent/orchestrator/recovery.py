@@ -26,7 +26,7 @@ from clean_room_agent.artifacts.outcomes import (
     Form,
 )
 from clean_room_agent.execute.implement import WHOLE_SYMBOLS
-from clean_room_agent.orchestrator.config import Category, RecoveryConfig, Rule
+from clean_room_agent.orchestrator.run_config import Category, RecoveryConfig, Rule
 
 NAMED = (
     (

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.calls import CallTotals
 from clean_room_agent.db.raw.runs import TimeSpanRow
-from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.run_config import OrchestratorConfig
 
 NOTHING_SPENT = CallTotals(calls=0, prompt_tokens=0, completion_tokens=0, latency_ms=0)
 

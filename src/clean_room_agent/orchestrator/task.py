@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.json_values import to_plain
-from clean_room_agent.orchestrator.config import (
+from clean_room_agent.orchestrator.run_config import (
     EditConfig,
     EvidenceConfig,
     OrchestratorConfig,

@@ -5,8 +5,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from clean_room_agent.artifacts.context import Subject
-from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.pieces import joined_spans
+from clean_room_agent.retrieval.retrieval_config import ConventionsConfig
 from clean_room_agent.retrieval.stage import Decision, Selection
 from clean_room_agent.retrieval.stage_source import RepositorySource
 

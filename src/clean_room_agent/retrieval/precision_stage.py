@@ -16,7 +16,6 @@ from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
 from clean_room_agent.paths import is_side_file
 from clean_room_agent.retrieval import scored_pieces
-from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.pieces import (
@@ -29,6 +28,7 @@ from clean_room_agent.retrieval.pieces import (
 )
 from clean_room_agent.retrieval.prompts import CHANGE, PIECE_JUDGMENT, PRECISION_BATCH, READ
 from clean_room_agent.retrieval.related_code import ShownSpan, related_selections
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.scored_pieces import (
     FilesInScope,
     PieceHints,

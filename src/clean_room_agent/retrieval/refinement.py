@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Remembered, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import RepositorySource
 

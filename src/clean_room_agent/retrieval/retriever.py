@@ -25,10 +25,10 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import Analysis, add_model_hints, analyse, note_no_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
-from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge, question_text
 from clean_room_agent.retrieval.mentions import find_mentions, unique
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.scope_stage import ScopeStage
 from clean_room_agent.retrieval.stage import (
     Candidate,

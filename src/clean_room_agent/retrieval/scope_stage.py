@@ -9,10 +9,10 @@ from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.paths import is_test_file
-from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.prompts import RELEVANT, SCOPE_BATCH, SCOPE_JUDGMENT
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 from clean_room_agent.retrieval.scored_pieces import nearest_lines, numbered, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, StageContext, Verdict
 from clean_room_agent.retrieval.stage_source import RepositorySource, top_names

@@ -33,7 +33,7 @@ from clean_room_agent.training.dataset_filters import SPLIT_RULE, alike, balance
 from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.plan import TrainingPlan
+from clean_room_agent.training.train_plan import TrainingPlan
 
 
 class Curated(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.file_contents import atomic_write, decode
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.llm.transports.lora import (
     MARK,

@@ -32,23 +32,23 @@ from clean_room_agent.execute.implement import IMPLEMENT, StepInstruction, imple
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_drafts import PartAsked, Rejected
 from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
-from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.index_config import IndexConfig
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.config import EditConfig, OrchestratorConfig
 from clean_room_agent.orchestrator.passes.meta_plan import meta_plan_request
 from clean_room_agent.orchestrator.passes.part_plan import part_plan_request, serves_part
 from clean_room_agent.orchestrator.passes.planning import plan_limits
+from clean_room_agent.orchestrator.run_config import EditConfig, OrchestratorConfig
 from clean_room_agent.orchestrator.steps.missing_context import unshown_targets
 from clean_room_agent.orchestrator.steps.rounds import step_request
 from clean_room_agent.paths import kind_of
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
+from clean_room_agent.retrieval.retrieval_config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
 from clean_room_agent.retrieval.scope_stage import describe_file
 from clean_room_agent.retrieval.scored_pieces import weighted_terms

@@ -30,7 +30,7 @@ from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 from clean_room_agent.proc import inherited_environment
 from clean_room_agent.safe_open import open_named
 from clean_room_agent.training.dataset import PREFIXES, Kind
-from clean_room_agent.training.plan import TrainingPlan
+from clean_room_agent.training.train_plan import TrainingPlan
 from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT
 
 SCRIPT = Path(__file__).with_name("trl_process.py")

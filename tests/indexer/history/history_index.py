@@ -7,8 +7,8 @@ from testing.repositories import git
 
 from clean_room_agent.db.connection import connect_file, transaction
 from clean_room_agent.git.repository import list_files
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.history.build import begin_history, read_state
+from clean_room_agent.indexer.index_config import IndexConfig
 
 Rows = list[tuple[object, ...]]
 COMMIT = "(SELECT hash FROM commits WHERE id = {})"

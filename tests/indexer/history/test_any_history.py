@@ -10,8 +10,8 @@ from testing.repositories import FIRST_DATE, git, make_repository
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.errors import CommandError
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.history import rows, sync
+from clean_room_agent.indexer.index_config import IndexConfig
 
 NAMES = tuple(f"f{number}.txt" for number in range(8))
 STEPS = 12

@@ -7,8 +7,8 @@ import pytest
 from testing.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
 from tests.indexer.history.history_index import HistoryIndex
 
-from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.indexer.history.build import begin_history, read_state
+from clean_room_agent.indexer.index_config import IndexConfig
 
 TEXT = "x = {}\n" * 9
 

@@ -12,7 +12,7 @@ from testing.client.chat_request import chat_request
 from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerBusy, ServerTimeout
-from clean_room_agent.llm.config import Timeouts
+from clean_room_agent.llm.model_config import Timeouts
 from clean_room_agent.llm.transports.connections import Deadline, LoadRequest, LoopbackTransport
 from clean_room_agent.llm.transports.http import HttpServer, StreamedAnswer
 from clean_room_agent.llm.transports.server_errors import OLLAMA, RequestTarget

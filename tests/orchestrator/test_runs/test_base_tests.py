@@ -13,7 +13,7 @@ from tests.orchestrator.test_runs.tiny_project import PYTEST
 
 from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.git.worktree import Worktree
-from clean_room_agent.orchestrator.config import TestingConfig
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.base_tests import completed, declares_tests, written_tests
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
 from clean_room_agent.orchestrator.test_runs.results import TestRun

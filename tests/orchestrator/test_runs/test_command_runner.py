@@ -14,8 +14,8 @@ from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import Failure
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.command_runner import (
     CommandRunner,
     TestWorktree,

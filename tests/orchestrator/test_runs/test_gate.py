@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_results import Outcome, TestReport, merge
 from clean_room_agent.languages.test_names import is_in
-from clean_room_agent.orchestrator.config import Accept
+from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.test_runs import gate
 from clean_room_agent.orchestrator.test_runs.gate import (
     FinalVerdict,

@@ -18,8 +18,8 @@ from tests.orchestrator.test_runs.traced_project import HARD, TESTS
 from clean_room_agent.artifacts.goals import GoalTrace, TracedFunction
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.git.worktree import Worktree
-from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
 from clean_room_agent.orchestrator.test_runs.goal_trace import (
     FunctionRecord,

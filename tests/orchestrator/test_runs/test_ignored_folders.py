@@ -7,7 +7,7 @@ from testing.patience import PATIENCE
 from testing.repositories import write
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.orchestrator.config import FolderMode
+from clean_room_agent.orchestrator.run_config import FolderMode
 from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.ignored_folders import Copies, copy_included, prepare_links
 

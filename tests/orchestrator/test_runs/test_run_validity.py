@@ -7,7 +7,7 @@ from tests.orchestrator.test_runs.tiny_project import Runner, Write
 
 from clean_room_agent.artifacts.test_results import TestReport
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.orchestrator.config import TestingConfig
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.test_runs.command_runner import (
     passed_again,
     require_judging,

@@ -16,7 +16,7 @@ from tests.orchestrator.test_runs.test_goal_trace import DEEP, Silence, named, r
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import Worktree, add_worktree, bare_configuration, included_files
-from clean_room_agent.orchestrator.config import SandboxConfig, SandboxMode, TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.run_config import SandboxConfig, SandboxMode, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree
 from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
 from clean_room_agent.orchestrator.test_runs.ignored_folders import copy_included

@@ -8,7 +8,7 @@ from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.languages.shell_words import shell_words
-from clean_room_agent.orchestrator.config import FolderMode
+from clean_room_agent.orchestrator.run_config import FolderMode
 from clean_room_agent.orchestrator.test_runs import test_commands
 from clean_room_agent.orchestrator.test_runs.command_runner import run_tests
 from clean_room_agent.orchestrator.test_runs.ignored_folders import prepare_links

@@ -8,8 +8,8 @@ from testing.repositories import make_repository
 
 from clean_room_agent import proc
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.run_config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.test_runs.worktrees import (
     RunnerSetup,
     SandboxInputs,

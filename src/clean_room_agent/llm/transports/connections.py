@@ -17,7 +17,13 @@ import httpx
 from msgspec import Struct
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.config import CLOUD, ModelsConfig, is_cloud_tag, is_loopback, is_loopback_address
+from clean_room_agent.llm.model_config import (
+    CLOUD,
+    ModelsConfig,
+    is_cloud_tag,
+    is_loopback,
+    is_loopback_address,
+)
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.server_errors import RequestTarget
 

@@ -17,7 +17,7 @@ from clean_room_agent.errors import CallInterrupted, ModelError
 from clean_room_agent.json_values import from_json, from_plain
 from clean_room_agent.llm.answer_rules import CopyGuard, RepetitionGuard
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.config import Timeouts
+from clean_room_agent.llm.model_config import Timeouts
 from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, WindowRefusal
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import Deadline

@@ -28,7 +28,7 @@ import httpx
 from msgspec import Meta, Struct
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed, ServerUnreachable, UsageError
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import open_client
 from clean_room_agent.llm.transports.http import HttpServer

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
     ChatRequest,

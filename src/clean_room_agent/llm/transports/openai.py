@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.answer_rules import JsonSchema
-from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.token_estimator import estimate
 from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelServer, RawAnswer, ServedModel
 from clean_room_agent.llm.transports import server_errors

@@ -12,8 +12,8 @@ from clean_room_agent.execute.implement import IMPLEMENT, lines_of_an_answer
 from clean_room_agent.execute.plan import Route, files_in_scope
 from clean_room_agent.execute.plan_drafts import PlanDraft, PlanLimits
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run_config import OrchestratorConfig
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 
 LOOKING = "looking for what it needs"

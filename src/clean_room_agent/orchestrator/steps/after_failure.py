@@ -13,7 +13,6 @@ from clean_room_agent.artifacts.plans import FailureSignal, PlanStep
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.attempt_result import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
-from clean_room_agent.orchestrator.config import Category
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.recovery import (
@@ -28,6 +27,7 @@ from clean_room_agent.orchestrator.recovery import (
     normalised,
 )
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run_config import Category
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
 from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
 from clean_room_agent.orchestrator.steps.rounds import StepHistory

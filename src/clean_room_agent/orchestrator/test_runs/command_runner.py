@@ -22,8 +22,8 @@ from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.languages.printed_values import strip_escapes
 from clean_room_agent.languages.test_runner import EndedCommand
 from clean_room_agent.languages.test_runners import TEST_RUNNERS, runner_named
-from clean_room_agent.orchestrator.config import TestingConfig
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
+from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, read_trace
 from clean_room_agent.orchestrator.test_runs.ignored_folders import Copies, copy_included

@@ -42,7 +42,7 @@ from clean_room_agent.languages.test_names import (
     spellings,
 )
 from clean_room_agent.languages.test_runners import HOLDER
-from clean_room_agent.orchestrator.config import Accept
+from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.test_runs.results import (
     TestRun,
     evidence_of,

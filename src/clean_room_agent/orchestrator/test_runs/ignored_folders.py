@@ -16,7 +16,7 @@ from clean_room_agent import proc
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.folders import remove_tree
-from clean_room_agent.orchestrator.config import FolderMode
+from clean_room_agent.orchestrator.run_config import FolderMode
 from clean_room_agent.safe_open import (
     NOT_A_FILE,
     copy_file,

@@ -30,8 +30,8 @@ from clean_room_agent.git.worktree import (
     worktree_places,
     written_files,
 )
-from clean_room_agent.orchestrator.config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.events import Observer, TestsStarted
+from clean_room_agent.orchestrator.run_config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.spending import Timed, untimed
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, TestWorktree, finished
 from clean_room_agent.orchestrator.test_runs.ignored_folders import (

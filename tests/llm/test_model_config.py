@@ -5,7 +5,7 @@ from testing.client.model_client import models_config
 
 from clean_room_agent.config import keys_of, load_slice
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 
 MODELS = {"base_url": "http://127.0.0.1:11434", "coding": "c:3b", "reasoning": "r:4b"}
 BUDGET = {"context_window": 8192, "reserved_tokens": 2048}

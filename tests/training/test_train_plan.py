@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.training.credit import STAGES, Charge, Headroom, Waterfall
-from clean_room_agent.training.plan import (
+from clean_room_agent.training.train_plan import (
     FORMAT_VERSION,
     TrainingPlan,
     plan_of,

@@ -43,11 +43,11 @@ from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import has_open_goal
 from clean_room_agent.orchestrator.journal import seconds_used
+from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven

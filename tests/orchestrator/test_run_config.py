@@ -6,7 +6,8 @@ import pytest
 
 from clean_room_agent.config import keys_of, load_slice
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.orchestrator.config import (
+from clean_room_agent.orchestrator.recovery import TABLE
+from clean_room_agent.orchestrator.run_config import (
     OrchestratorConfig,
     RecoveryConfig,
     Rule,
@@ -15,7 +16,6 @@ from clean_room_agent.orchestrator.config import (
     TestingConfig,
     WorktreeConfig,
 )
-from clean_room_agent.orchestrator.recovery import TABLE
 
 
 def test_every_recovery_rule_can_be_switched_off_and_none_is_by_default() -> None:

@@ -9,7 +9,7 @@ from testing.repositories import git, make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solve import _Fullest, exit_code, note_resumption, plan_given
+from clean_room_agent.app.solving import _Fullest, exit_code, note_resumption, plan_given
 from clean_room_agent.artifacts.goals import TRUST, GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
@@ -18,8 +18,8 @@ from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
 from clean_room_agent.execute.plan_file import load_plan
-from clean_room_agent.orchestrator.config import Accept
 from clean_room_agent.orchestrator.events import Note, PassFinished
+from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.workspace import Workspace
 

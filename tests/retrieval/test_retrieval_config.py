@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 
 
 def judgments(**values: object) -> JudgmentsConfig:
