@@ -243,6 +243,15 @@ def test_examples_with_a_plain_value_are_claims_with_their_setup() -> None:
     assert claims[0].setup == ("s = Stack()", "s.push(1)")
 
 
+def test_what_an_example_before_took_from_an_iterator_is_setup() -> None:
+    doc = ">>> rows = read('a b c')\n>>> skip(rows, 1)\n>>> next(rows)\n'b'\n>>> skip(rows, 9)\nTraceback (most recent call last):\nIndexError: x\n>>> next(rows)\n'c'\n"
+    assert [(one.setup, one.call) for one in documented_claims(doc)] == [
+        (("rows = read('a b c')", "skip(rows, 1)"), "next(rows)"),
+        (("rows = read('a b c')", "skip(rows, 1)", "next(rows)"), "skip(rows, 9)"),
+        (("rows = read('a b c')", "skip(rows, 1)", "next(rows)"), "next(rows)"),
+    ]
+
+
 def test_documentation_that_is_no_session_has_none() -> None:
     assert documented_claims(">>>f(1)\n1") == ()
 

@@ -166,17 +166,17 @@ class PythonExpressions:
                 bound.add((node.asname or node.name).partition(".")[0])
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
                 bound.add(node.name)
-        changed = set(filter(None, map(_changed_name, tree.body)))
+        changed = set[str]().union(*map(_changed_names, tree.body))
         return bound, {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}, changed
 
 
-def _changed_name(statement: ast.stmt) -> str:
-    """The name whose object the statement may change: `x` in `x.push(1)` and in `x[0] = 1`; "" for none."""
+def _changed_names(statement: ast.stmt) -> set[str]:
+    """The names whose objects the statement may change: `x` in `x.push(1)`, `x[0] = 1` and `next(x)`."""
     target: ast.AST = statement
     if isinstance(statement, ast.Expr):
         target = statement.value
         if isinstance(target, ast.Call) and isinstance(target.func, ast.Name):
-            return ""
+            return {passed.id for passed in target.args if isinstance(passed, ast.Name)}
     while isinstance(target, ast.Call | ast.Attribute | ast.Subscript | ast.Assign | ast.AugAssign):
         if isinstance(target, ast.Assign):
             target = target.targets[0]
@@ -184,7 +184,7 @@ def _changed_name(statement: ast.stmt) -> str:
             target = target.target
         else:
             target = target.func if isinstance(target, ast.Call) else target.value
-    return target.id if isinstance(target, ast.Name) else ""
+    return {target.id} if isinstance(target, ast.Name) else set()
 
 
 def python_module(code: str) -> ast.Module | None:

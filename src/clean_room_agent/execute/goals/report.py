@@ -475,7 +475,8 @@ def documented_claims(doc: str) -> tuple[Claim, ...]:
                 value = StatedValue(text=want, role="wanted")
             if value is not None:
                 claims.append(Claim(call=source, setup=needed, values=(value,)))
-        setup.append(source)
+        if example.exc_msg is None:
+            setup.append(source)
     return tuple(claims)
 
 
