@@ -87,7 +87,7 @@ def examine(bench: Bench, task: Task, repository: Repository, seed: int, proxy: 
         rows = connection.execute(
             "SELECT path, symbol FROM retrieval_decisions WHERE stage = 'trace' AND included ORDER BY id"
         ).fetchall()
-    goals = json.loads(told[0])["goals"] if told else {"tests": [], "commit": ""}
+    goals: dict[str, Any] = json.loads(told[0])["goals"] if told else {"tests": [], "commit": ""}
     base, _ = base_of(bench, repository)
     fault = fault_of(base, repository, seed)
     place = (fault.path, enclosing((base / fault.path).read_text(encoding="utf-8"), fault.line(base)))

@@ -4,8 +4,8 @@
 
 A fault is a number: with the repository's commit, the seed decides which mutation (`mutations.py`) of which file it is.
 `--find` goes through the seeds from 0 and writes those into `planted.toml` that make a task, N a repository: the suite
-still runs; at least one and at most six tests fail that passed; and one of them compares a call on literal values. Nothing
-else decides. In the variant `red`, these tests are in the repository; in `words` they are taken out. The verdict: they
+still runs; at least one and at most six tests fail that passed; and one of them compares a call on literal values, which
+holds by itself without the fault. Nothing else decides. In the variant `red`, these tests are in the repository; in `words` they are taken out. The verdict: they
 pass, and so does every other test that passed before the fault.
 """
 
@@ -16,7 +16,7 @@ import shutil
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,6 +29,9 @@ from benchmarks.real.tasks import LIST, Bench, Comparison, Listed, Report, Task,
 
 SEEDS = Path(__file__).with_name("planted.toml")
 MOST_BROKEN = 6
+MOST_TRIED = 8
+"""Comparisons of a fault."""
+PROBE = "test_that_a_sentence_is_true_"
 SEARCH_TIMEOUT_S = 90.0
 LINES_TIMEOUT_S = 600.0
 HEAD = "# The seeds that make a task, by repository; found by `python -m benchmarks.real.planted --find`.\n\n"
@@ -90,7 +93,8 @@ def planted_task(repository: Repository, seed: int, variant: str) -> Listed:
         tree = folder / "start"
         report = planted(bench, repository, seed, tree, SEARCH_TIMEOUT_S)
         fault = fault_of(sound, repository, seed)
-        broken, comparison = admitted(before, report)
+        broken, comparisons = admitted(before, report)
+        comparison = true_one(bench, sound, tree, comparisons)
         for test in broken:
             path = test.split("::")[0]
             (folder / "judge" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -164,8 +168,8 @@ def source_files(base: Path, sources: Iterable[str]) -> Iterator[Path]:
         yield from [base / source] if (base / source).is_file() else (base / source).rglob("*.py")
 
 
-def admitted(before: Report, after: Report) -> tuple[list[str], Comparison]:
-    """The tests that the fault breaks, and the shortest comparison of theirs.
+def admitted(before: Report, after: Report) -> tuple[list[str], list[Comparison]]:
+    """The tests that the fault breaks, and their comparisons, the shortest first.
 
     Raises:
         NoTask: the fault makes no task.
@@ -179,7 +183,41 @@ def admitted(before: Report, after: Report) -> tuple[list[str], Comparison]:
     told = [comparison for comparison in after.comparisons if comparison.test in broken]
     if not told:
         raise NoTask("no test compares a call on literal values")
-    return broken, min(told, key=lambda comparison: (len(comparison.call), comparison.call))
+    return broken, sorted(told, key=lambda comparison: (len(comparison.call), comparison.call))
+
+
+def true_one(bench: Bench, sound: Path, faulty: Path, comparisons: Sequence[Comparison]) -> Comparison:
+    """The first comparison that holds by itself, in its test's file, without the fault, and not with it: what a test compares
+    may depend on what it did before.
+
+    Raises:
+        NoTask: none does.
+    """
+    tried = comparisons[:MOST_TRIED]
+    added: dict[str, str] = {}
+    for number, one in enumerate(tried):
+        if parses(f"({one.call}) == ({one.expected})"):
+            code = f"\n\ndef {PROBE}{number}():\n    assert ({one.call}) == ({one.expected})\n"
+            added[_file(one)] = added.get(_file(one), "") + code
+    passed: list[frozenset[str]] = []
+    for tree in (sound, faulty) if added else ():
+        copy = faulty.with_name("sentences")
+        shutil.copytree(tree, copy, symlinks=True)
+        for path, code in added.items():
+            with (copy / path).open("a", encoding="utf-8") as file:
+                file.write(code)
+        report = bench.run_suite(copy, ("python", "-m", "pytest", "-q", "-o", "addopts=", *added))
+        passed.append(report.passed())
+        shutil.rmtree(copy)
+    for number, one in enumerate(tried):
+        name = f"{_file(one)}::{PROBE}{number}"
+        if added and name in passed[0] - passed[1]:
+            return one
+    raise NoTask("no comparison holds by itself")
+
+
+def _file(comparison: Comparison) -> str:
+    return comparison.test.split("::")[0]
 
 
 def sentence(comparison: Comparison) -> str:

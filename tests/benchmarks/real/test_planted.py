@@ -1,13 +1,15 @@
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 from benchmarks.real.mutations import mutations, parses
-from benchmarks.real.planted import MOST_BROKEN, NoTask, admitted, sentence, take_out
-from benchmarks.real.tasks import PLUGIN, Comparison, Report
+from benchmarks.real.planted import MOST_BROKEN, NoTask, admitted, sentence, take_out, true_one
+from benchmarks.real.tasks import PLUGIN, Bench, Comparison, Report
 
 SOURCE = '''
 def clipped(values, most):
@@ -123,4 +125,42 @@ def test_a_fault_may_break_few_functions_with_many_parameters() -> None:
     before = Report(outcomes={f"t[{number}]": "passed" for number in range(MOST_BROKEN + 1)})
     told = msgspec.structs.replace(COMPARISON, test="t[1]")
     after = Report(outcomes=dict.fromkeys(before.outcomes, "failed"), comparisons=(told,))
-    assert admitted(before, after) == (sorted(before.outcomes), told)
+    assert admitted(before, after) == (sorted(before.outcomes), [told])
+
+
+class HereBench(Bench, frozen=True, kw_only=True):
+    """Runs tests with this interpreter."""
+
+    def run_suite(
+        self,
+        tree: Path,
+        command: Sequence[str],
+        environment: str = "",
+        *,
+        timeout: float = 60.0,
+        lines: bool = False,
+    ) -> Report:
+        told = tree.with_name("told.json")
+        variables = {**os.environ, "PYTHONPATH": str(PLUGIN.parent), "REAL_REPORT": str(told)}
+        plain = (sys.executable, *command[1:], "-p", "report_plugin", "-p", "no:cacheprovider")
+        subprocess.run(plain, cwd=tree, env=variables, capture_output=True, check=False, timeout=timeout)
+        return msgspec.convert(json.loads(told.read_bytes()), Report)
+
+
+def test_a_sentence_is_one_that_holds_by_itself(tmp_path: Path) -> None:
+    """What `more` gives depends on what was put in before; and the last cannot be read."""
+    faulty = "class Box:\n    def __init__(self):\n        self.held = []\n\n    def size(self):\n        return len(self.held) + 1\n"
+    for name, text in (("sound", faulty.replace(" + 1", "")), ("start", faulty)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "box.py").write_text(text, encoding="utf-8")
+        (tmp_path / name / "test_box.py").write_text("from box import Box\n", encoding="utf-8")
+
+    def compared(call: str, expected: str) -> Comparison:
+        return Comparison(test="test_box.py::test_it", call=call, got="?", expected=expected, raised="")
+
+    told = [compared("Box().size(", "0"), compared("Box().size()", "2"), compared("Box().size() + 0", "0")]
+    bench = HereBench(work=tmp_path, mirrors="")
+    assert true_one(bench, tmp_path / "sound", tmp_path / "start", told) == told[2]
+    with pytest.raises(NoTask, match="by itself"):
+        true_one(bench, tmp_path / "sound", tmp_path / "start", told[:2])
+    assert sorted(path.name for path in (tmp_path / "start").glob("*.py")) == ["box.py", "test_box.py"]
