@@ -32,6 +32,22 @@ MOST_BROKEN = 6
 MOST_TRIED = 8
 """Comparisons of a fault."""
 PROBE = "test_that_a_sentence_is_true_"
+EVALUATE = """
+
+def _evaluated(expression):
+    import builtins, os, sys
+    known = dict(globals())
+    own = [one for one in list(sys.modules.values()) if str(getattr(one, "__file__", "")).startswith(os.getcwd())]
+    for name in compile(expression, "", "eval").co_names:
+        if f"{name}.{name}" in expression:
+            known[name] = sys.modules.get(name, known.get(name))
+        elif type(known.get(name)) is type(sys):
+            known[name] = getattr(known[name], name, known[name])
+        if name not in known and not hasattr(builtins, name):
+            known.update({name: getattr(one, name) for one in reversed(own) if hasattr(one, name)})
+    return eval(expression, known)
+"""
+"""Knows what the test file does, and else what a module of the repository does: a sentence leaves modules out."""
 SEARCH_TIMEOUT_S = 90.0
 LINES_TIMEOUT_S = 600.0
 HEAD = "# The seeds that make a task, by repository; found by `python -m benchmarks.real.planted --find`.\n\n"
@@ -197,8 +213,9 @@ def true_one(bench: Bench, sound: Path, faulty: Path, comparisons: Sequence[Comp
     added: dict[str, str] = {}
     for number, one in enumerate(tried):
         if parses(f"({one.call}) == ({one.expected})"):
-            code = f"\n\ndef {PROBE}{number}():\n    assert ({one.call}) == ({one.expected})\n"
-            added[_file(one)] = added.get(_file(one), "") + code
+            compared = f"_evaluated({one.call!r}) == _evaluated({one.expected!r})"
+            code = f"\n\ndef {PROBE}{number}():\n    assert {compared}\n"
+            added[_file(one)] = added.get(_file(one), EVALUATE) + code
     passed: list[frozenset[str]] = []
     for tree in (sound, faulty) if added else ():
         copy = faulty.with_name("sentences")
