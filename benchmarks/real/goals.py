@@ -14,7 +14,6 @@ import json
 import shlex
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tomllib
 from collections import Counter
@@ -26,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from testing.servers.openai_server import OpenAiServer
 
-from benchmarks.commits.checkouts import BenchmarkError, git
+from benchmarks.commits.checkouts import BenchmarkError, git, run_bounded
 from benchmarks.real.arms import CRA
 from benchmarks.real.mutations import Functions
 from benchmarks.real.planted import SEEDS, Repository, base_of, fault_of, planted_task, repositories
@@ -56,7 +55,11 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def examine(bench: Bench, task: Task, repository: Repository, seed: int, proxy: CountingProxy) -> Found:
-    """What `cra` finds for the task before it would ask a model."""
+    """What `cra` finds for the task before it would ask a model.
+
+    Raises:
+        BenchmarkError: `cra` did not start a run.
+    """
     folder = bench.work / "goals" / task.id
     kept = folder / "found.json"
     if kept.exists():
@@ -72,16 +75,10 @@ def examine(bench: Bench, task: Task, repository: Repository, seed: int, proxy: 
         ("init", "-y", *server, "--test-command", shlex.join(task.command)),
         ("solve", "--json", task.words),
     ):
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                (*CRA, *arguments),
-                cwd=tree,
-                env=variables,
-                capture_output=True,
-                check=False,
-                timeout=TIMEOUT_S,
-            )
+        code, output = run_bounded((*CRA, *arguments), tree, variables, TIMEOUT_S)
     record = tree / ".clean_room" / "raw.sqlite"
+    if not record.exists():
+        raise BenchmarkError(f"{task.id}: no run is on record (exit code {code})\n{output[-2000:]}")
     with contextlib.closing(sqlite3.connect(f"file:{record}?mode=ro", uri=True)) as connection:
         told = connection.execute("SELECT detail FROM events WHERE kind = 'goal_tests'").fetchone()
         rows = connection.execute(
