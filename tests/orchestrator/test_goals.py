@@ -196,6 +196,31 @@ def test_red_tests_that_the_task_is_about_come_first_and_others_are_left_out(col
     assert len(unnamed.tests) == 2
 
 
+def test_a_call_in_the_words_that_is_wrong_is_the_goal_rather_than_a_red_test_they_do_not_name(
+    collect: Project,
+) -> None:
+    wrong = (
+        GREEN["tests/test_money.py"]
+        + "\n    def test_always_red(self):\n        self.assertEqual(split(9, 3), [3, 3])\n"
+    )
+    files = {**RED, "tests/test_money.py": wrong}
+    words = "split(100, 3) returns [33, 33, 33], should be [34, 33, 33]"
+    goals = collect(words, files=files)
+    assert [(test.source.value, test.call) for test in goals.tests] == [("stated", "split(100, 3)")]
+    (note,) = goals.notes
+    said = "1 red test is not counted as a goal, since the task says its own call: "
+    assert note == f"{said}tests.test_money.MoneyTest.test_always_red"
+    named = collect(f"{words}; see test_always_red", files=files)
+    assert [test.source.value for test in named.tests] == ["repository"]
+    same = collect(words, files=RED)
+    assert {test.source.value for test in same.tests} == {"repository", "stated"}
+
+
+def test_examples_are_not_looked_at_beside_red_tests(collect: Project) -> None:
+    goals = collect("split() loses cents", files=RED, definitions=(definition("split", doc=SPLIT_DOC),))
+    assert [test.source.value for test in goals.tests] == ["repository"]
+
+
 def test_a_red_test_says_the_call_that_it_makes_and_what_that_should_give(collect: Project) -> None:
     wrong = (
         RED["tests/test_money.py"]

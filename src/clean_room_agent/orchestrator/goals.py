@@ -87,14 +87,16 @@ def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) 
             _add_check(stated, runs, check)
     mentioned = run.context.mentioned(words)
     known = {test.name for test in found.tests}
-    about = related_red_tests(run, baseline, mentioned)
-    found.tests += [test for test in about if test.name not in known]
-    if (
-        baseline.report.runner != "unknown" and not found.tests
-    ):  # what is proof needs no more, and each look runs tests
-        seen = stated.read(mentioned)
-        if not found.tests and run.limits.solve.route != "planned":
+    red, named = related_red_tests(run, baseline, mentioned)
+    red = [test for test in red if test.name not in known]
+    # What is proof needs no more, and each look runs tests; red tests that the words do not name may have other reasons.
+    if baseline.report.runner != "unknown" and not found.tests and not (red and named):
+        seen = stated.read(() if red else mentioned)
+        if found.tests:
+            red = _same_calls(run, red, found)
+        elif not red and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
+    found.tests += red
     if not found.tests:
         found.notes.append(HELP)
     tests = sorted(found.tests, key=lambda test: ("proof", "shown", "hint").index(TRUST[test.source]))
@@ -209,9 +211,25 @@ def _left_side(code: str) -> str:
     return ast.unparse(call) if call is not None else code.partition("\n")[0]
 
 
-def related_red_tests(run: Run, baseline: TestRun, mentioned: Sequence[NamedDefinition]) -> list[GoalTest]:
-    """The red tests of the baseline that the task is about: those that its words name; else those that are about what they
-    name; where they name nothing, all, if there are few. What fails because the environment lacks something is none.
+def _same_calls(run: Run, red: Sequence[GoalTest], found: Found) -> list[GoalTest]:
+    """Of the `red` tests those with a call of the goal tests that were `found`; a note names the others."""
+    calls = [test.call for test in found.tests]
+    same = [
+        test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
+    ]
+    if others := [test.name for test in red if test not in same]:
+        count = counted(len(others), "red test is", "red tests are")
+        found.notes.append(
+            f"{count} not counted as a goal, since the task says its own call: {', '.join(others[:FEW])}"
+        )
+    return same
+
+
+def related_red_tests(
+    run: Run, baseline: TestRun, mentioned: Sequence[NamedDefinition]
+) -> tuple[list[GoalTest], bool]:
+    """The red tests of the baseline that the task is about, and whether its words name them; else they are about what the
+    words name; where they name nothing, all, if there are few. What fails because the environment lacks something is none.
     """
     words = run.task.description
     tree = run.commits.tree(run.commits.base)
@@ -226,7 +244,7 @@ def related_red_tests(run: Run, baseline: TestRun, mentioned: Sequence[NamedDefi
     about = named or [name for name in red if _is_about(run, name, failures.get(name), mentioned, files)]
     if not about and not mentioned and not files and len(red) <= FEW:
         about = red
-    return [_of_repository(run, baseline, name, GoalSource.REPOSITORY) for name in about]
+    return [_of_repository(run, baseline, name, GoalSource.REPOSITORY) for name in about], bool(named)
 
 
 def _names_test(words: str, name: str) -> bool:
