@@ -363,5 +363,8 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     request = next(masked.requests(place, text, ASSIGNMENT))
     told = request.fill.shown
     assert "values[184] * scale\n        total +=<<GAP>>\n        total += values[186]" in told
-    assert estimate(told) <= 1500
-    assert estimate(request.fill.after) <= 500
+    assert estimate(told) <= 400
+    wide = next(one for one in masked.requests(place, text, ASSIGNMENT) if one.telling == "wrong")
+    assert wide.fill.shown.count("total +=") > 2 * told.count("total +=")
+    assert estimate(wide.fill.shown) <= 1500
+    assert estimate(wide.fill.after) <= 500
