@@ -52,7 +52,10 @@ def refused(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> Sho
     return told
 
 
-def test_a_run_is_shown_with_its_passes_in_order(show: Show, solved: tuple[Path, str]) -> None:
+def test_a_run_is_shown_with_its_passes_in_order(
+    show: Show, solved: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(solved[0])
     out = show()
     places = [
         "meta_plan",
@@ -71,6 +74,17 @@ def test_a_run_is_shown_with_its_passes_in_order(show: Show, solved: tuple[Path,
     long = ("  10.00 split three ways", "  goal ")
     told = [line for line in out.splitlines()[1:] if not line.startswith(long)]
     assert [line for line in told if len(line) > 90] == []
+
+
+def test_its_next_commands_name_a_repository_that_is_elsewhere(
+    show: Show, solved: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("", "/split/s1", "/split/s1/1"):
+        told = [line for line in show(place).splitlines() if "cra show" in line]
+        assert all(f"--repo {solved[0]}" in line for line in told), (place, told)
+        assert told, place
+    monkeypatch.chdir(solved[0])
+    assert "--repo" not in show()
 
 
 def test_every_pass_can_be_shown_by_the_name_that_the_run_gives_it(show: Show) -> None:

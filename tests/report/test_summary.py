@@ -30,9 +30,9 @@ SUMMARY = RunSummary(
 )
 
 
-def shown(summary: RunSummary) -> str:
+def shown(summary: RunSummary, elsewhere: str = "") -> str:
     console = Console(file=io.StringIO(), width=120)
-    console.print(render(summary))
+    console.print(render(summary, elsewhere))
     written = console.file
     assert isinstance(written, io.StringIO)
     return written.getvalue()
@@ -114,3 +114,15 @@ def test_why_a_run_failed_and_what_to_do_stand_below_how_it_ended() -> None:
     line, advice = "2 of 2 attempts at steps were refused (NO_MATCH)", "`cra show 00000000` shows them"
     text = shown(replace(SUMMARY, result=failed, ending=Ending(lines=(line,), advice=advice)))
     assert f"\n  {line}\n  {advice}\n" in text
+
+
+def test_in_another_folder_each_command_of_the_summary_names_the_repository() -> None:
+    failed = replace(SUMMARY.result, status=RunStatus.FAILED, branch="")
+    advice = "`cra show 00000000` shows them; then `cra solve --resume 00000000`"
+    unproven = replace(SUMMARY.result, status=RunStatus.UNPROVEN)
+    for summary in (
+        replace(SUMMARY, result=failed, ending=Ending(advice=advice)),
+        replace(SUMMARY, result=unproven),
+    ):
+        text = shown(summary, "/a/till")
+        assert text.count("cra ") - text.count("cra/") == text.count("--repo /a/till") >= 3

@@ -103,7 +103,7 @@ def chosen_sections(
             )
     if wanted.time:
         sections.append(Section(key="time", data=time_lanes(trace), render=render_lanes))
-    return sections or _glance(conn, chosen)
+    return sections or _glance(conn, workspace, chosen)
 
 
 def _windows(conn: Connection, chosen: RunTrace) -> Section[Any]:
@@ -125,7 +125,8 @@ def _why(
         data = why(conn, trace, chosen, path, line)
         if line is not None:
             require_line(open_repository(workspace.repo), trace, path, line)
-        return Section(key="why", data=data, render=lambda found: render_why(found, _address(trace)))
+        address = _address(trace, output.repo_flag(workspace))
+        return Section(key="why", data=data, render=lambda found: render_why(found, address))
     found = prompt_lines.prompt_why(conn, trace, named.call_id, named.line)
     render = prompt_lines.render_prompt_why if named.line is None else prompt_lines.render_line_why
     return Section(key="why", data=found, render=render)
@@ -142,7 +143,7 @@ def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
     return path.replace(os.sep, "/"), line
 
 
-def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
+def _glance(conn: Connection, workspace: Workspace, chosen: RunTrace) -> list[Section[Any]]:
     if chosen.place.startswith("call:"):
         texts = calls.call_texts(conn, chosen)
         return [
@@ -150,7 +151,8 @@ def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
             _texts("prompts", texts, calls.render_prompts),
             _texts("responses", texts, calls.render_responses),
         ]
-    address = _address(chosen)
+    there = output.repo_flag(workspace)
+    address = _address(chosen, there)
     if chosen.place:
         return [
             Section(
@@ -164,16 +166,16 @@ def _glance(conn: Connection, chosen: RunTrace) -> list[Section[Any]]:
         Section(
             key="run",
             data=(run_view.outline(chosen), ending_on_record(conn, chosen)),
-            render=lambda data: run_view.render_run(*data, address),
+            render=lambda data: run_view.render_run(*data, address, there),
             as_object=lambda data: run_view.run_object(*data),
         )
     ]
 
 
-def _address(trace: RunTrace) -> Callable[[str], str]:
-    """A function from a place to the command that shows it."""
+def _address(trace: RunTrace, there: str) -> Callable[[str], str]:
+    """A function from a place to the command that shows it; `there` is the flag that it needs."""
     run = short_id(trace.task_id)
-    return lambda place: f"cra show {run}/{place}" if place else f"cra show {run}"
+    return lambda place: f"cra show {run}/{place}{there}" if place else f"cra show {run}{there}"
 
 
 HELP = """Look into RUN, or into one PLACE of it.

@@ -235,15 +235,17 @@ def followed(entry: PassTrace) -> list[str]:
     ]
 
 
-def render_run(trace: RunTrace, ending: Ending, short: Callable[[str], str]) -> Group:
-    """The run for a person, and how to look deeper; `short` makes an address within the run into one to type."""
+def render_run(trace: RunTrace, ending: Ending, short: Callable[[str], str], there: str = "") -> Group:
+    """The run for a person, and how to look deeper; `short` makes an address within the run into the command that shows it,
+    `there` is the flag that other commands need.
+    """
     head = Text.assemble(
         f"{short_id(trace.task_id)}  {trace.command}  ", (trace.status, COLOURS.get(trace.status, "yellow"))
     )
     shown = shown_by(recorded_evidence(trace.events) or ()) if trace.status == "complete" else ""
     if reason_of(trace) or shown:
         head.append(f": {reason_of(trace) or shown}")
-    parts: list[RenderableType] = [head, *ending_lines(ending), Text("")]
+    parts: list[RenderableType] = [head, *ending_lines(ending, there), Text("")]
     if trace.run is not None and trace.run.task_description:
         task = trace.run.task_description
         if len(task) > MAX_TASK:

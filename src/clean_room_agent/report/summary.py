@@ -2,6 +2,7 @@
 and next commands.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -28,8 +29,9 @@ SHOWN = 6
 SHOWN_FILES = 12
 COMMAND_WIDTH = 32
 WOULD_HELP = (
-    "what would show it: cra solve --check 'assert …' (a statement, or sh: and a command, that fails now)"
+    "what would show it: `cra solve --check 'assert …'` (a statement, or sh: and a command, that fails now)"
 )
+COMMAND = re.compile(r"`(cra [^`]*)`")
 
 
 class TestsTouched(Struct, frozen=True, kw_only=True):
@@ -174,9 +176,10 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
     )
     if result.reason:
         head.append(f"\n  {result.reason}")
-    lines = [head, *ending_lines(summary.ending)]
+    there, in_folder = (f" --repo {elsewhere}", f" -C {elsewhere}") if elsewhere else ("", "")
+    lines = [head, *ending_lines(summary.ending, there)]
     if result.status is RunStatus.UNPROVEN and not any(one.trust != "hint" for one in result.evidence):
-        lines.append(Text(f"  {WOULD_HELP}", style="yellow"))
+        lines.append(Text(f"  {with_flag(WOULD_HELP, there)}", style="yellow"))
     lines += [Text(f"  goal    {line}") for line in goal_lines(result.evidence)]
     lines.extend(_changes(summary.files))
     after = summary.after.words() if summary.after else "not run"
@@ -200,7 +203,7 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
         lines.append(
             Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")
         )
-    lines.extend(_next_commands(summary, elsewhere))
+    lines.extend(_next_commands(summary, there, in_folder))
     return Group(*lines)
 
 
@@ -240,7 +243,7 @@ def _changes(files: Sequence[FileStat]) -> list[Text]:
     return lines
 
 
-def _next_commands(summary: RunSummary, elsewhere: str) -> list[Text]:
+def _next_commands(summary: RunSummary, there: str, in_folder: str) -> list[Text]:
     result = summary.result
     run = short_id(result.task_id)
     lines = [Text("")]
@@ -248,7 +251,6 @@ def _next_commands(summary: RunSummary, elsewhere: str) -> list[Text]:
         lines.append(Text(f"  applied to your working tree: {', '.join(summary.applied) or 'nothing to do'}"))
     if summary.not_applied:
         lines.append(Text(f"  not applied: {summary.not_applied}", style="red"))
-    there, in_folder = (f" --repo {elsewhere}", f" -C {elsewhere}") if elsewhere else ("", "")
     rows = []
     if result.status is RunStatus.PARTIAL:
         rows.append((f"cra solve --resume {run}{there}", "continue where it stopped"))
@@ -275,7 +277,12 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 
-def ending_lines(ending: Ending) -> list[Text]:
-    """The ending for a person: a line for each count, then the advice."""
+def ending_lines(ending: Ending, there: str = "") -> list[Text]:
+    """The ending for a person: a line for each count, then the advice, with the flag `there` after each command."""
     lines = [Text(f"  {line}") for line in ending.lines]
-    return [*lines, Text(f"  {ending.advice}", style="yellow")] if ending.advice else lines
+    return [*lines, Text(f"  {with_flag(ending.advice, there)}", style="yellow")] if ending.advice else lines
+
+
+def with_flag(text: str, flag: str) -> str:
+    """The text with the flag (such as ` --repo PATH`; "" for none) at the end of each command in it."""
+    return COMMAND.sub(lambda command: f"`{command[1]}{flag}`", text)
