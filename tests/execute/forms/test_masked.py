@@ -269,6 +269,25 @@ def test_what_stands_around_a_part_is_not_written_twice(answer: str) -> None:
     assert done == TEXT.replace("not values", "len(values) == 0")
 
 
+@pytest.mark.parametrize(
+    ("answer", "argument"),
+    [
+        ("p, whole=False) for p in parts])", "p, whole=False"),
+        ("p, end=')') for p in parts])", "p, end=')'"),
+        ("p, whole=(1, 2)[0])", "p, whole=(1, 2)[0]"),
+    ],
+)
+def test_a_part_in_brackets_ends_where_they_close(answer: str, argument: str) -> None:
+    text = "def path(parts):\n    return '/'.join([quoted(p)\n                     for p in parts])\n"
+    place = Place(path="a.py", name="path", first_line=1, last_line=3, lines=(2,))
+    inner = next(
+        mask
+        for mask in all_masks(place=place, text=text)
+        if mask.kind == "part" and text[mask.start : mask.end] == "p"
+    )
+    assert masked.apply(place, text, inner, answer) == text.replace("quoted(p)", f"quoted({argument})")
+
+
 def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
     for answer in (
         "        return total / (len(values) + 1)",

@@ -66,6 +66,7 @@ COMMENTED = re.compile(
     re.IGNORECASE,
 )
 """What a model makes of being told what is wrong, in a comment: a comment that says what is right."""
+QUOTED_OR_BRACKET = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[()\[\]{}]""")
 
 
 class Mask(Struct, frozen=True, kw_only=True, order=True):
@@ -404,6 +405,19 @@ def _part_readings(written: str, lead: str, behind: str) -> Iterator[str]:
         yield inner[:end].rstrip()
     if inner != written:
         yield inner
+    if (end := _own_end(inner)) < len(inner):
+        yield inner[:end].rstrip()
+
+
+def _own_end(written: str) -> int:
+    """Where the brackets close that were open before it; its length if they do not."""
+    depth = 0
+    for token in QUOTED_OR_BRACKET.finditer(written):
+        depth += token[0] in "([{"
+        depth -= token[0] in ")]}"
+        if depth < 0:
+            return token.start()
+    return len(written)
 
 
 def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
