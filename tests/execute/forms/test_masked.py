@@ -288,6 +288,16 @@ def test_a_part_in_brackets_ends_where_they_close(answer: str, argument: str) ->
     assert masked.apply(place, text, inner, answer) == text.replace("quoted(p)", f"quoted({argument})")
 
 
+def test_a_whole_statement_for_its_first_line_takes_the_place_of_all_its_lines() -> None:
+    text = "def path(parts):\n    return '/'.join([quoted(p)\n                     for p in parts])\n"
+    place = Place(path="a.py", name="path", first_line=1, last_line=3, lines=(2,))
+    answer = " return '/'.join([quoted(p, True) for p in parts])"
+    done = masked.apply(place, text, line_mask(2, place=place, text=text), answer)
+    assert done == f"def path(parts):\n   {answer}\n"
+    begun = masked.apply(place, text, line_mask(2, place=place, text=text), " return '/'.join([quoted(p + p)")
+    assert begun == text.replace("(p)", "(p + p)")
+
+
 def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() -> None:
     for answer in (
         "        return total / (len(values) + 1)",

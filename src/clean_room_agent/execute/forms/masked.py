@@ -173,8 +173,12 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
     """The file with the answer in place of the mask, or why it is no candidate. What stands there already is none."""
     parsed = Parsed(place.path, text)
     refused: Refused | None = None
-    for written in _readings(parsed, mask, answer):
-        after = _replaced(parsed, mask, written)
+    tried = [(mask, written) for written in _readings(parsed, mask, answer)]
+    statement = next(_statement(parsed, place, mask.first_line), mask) if mask.kind == "line" else mask
+    if statement.first_line == mask.first_line < statement.last_line:  # models end what they have begun
+        tried += [(statement, written) for _, written in tried]
+    for replaced, written in tried:
+        after = _replaced(parsed, replaced, written)
         if after == text or is_same_code(place.path, text, after):
             return Refused(reason=SAME, same=True)
         fault = static_fault(place.path, place.name, text, after)
