@@ -88,7 +88,9 @@ class CountingProxy:
 
     def __init__(self, server: str) -> None:
         """`server`: the model server's URL, without `/v1`."""
-        self.client = httpx.Client(base_url=server, timeout=None, trust_env=False)
+        # A kept connection may be closed by the server in the moment in which it is used again.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self.client = httpx.Client(base_url=server, timeout=None, trust_env=False, limits=limits)
         self.accounts: dict[str, Account] = {}
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.proxy = self
