@@ -1,5 +1,7 @@
 """The direct route on a project in memory: which candidate is accepted, what is recorded, what a resumed run repeats."""
 
+import contextlib
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -109,6 +111,27 @@ def outcomes(project: MemoryProject) -> list[tuple[int, str, str]]:
     return [
         (row.attempt, row.outcome.value, row.error) for row in project.record.write(list_attempts, TASK_ID)
     ]
+
+
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_what_is_asked_in_turn_is_asked_one_after_the_other(project: MemoryProject, in_turn: bool) -> None:
+    memory = project.open(lambda request: "", models={"parallel": 2})
+    run_baseline(memory.run)
+    both = threading.Barrier(2)
+    met: list[bool] = []
+
+    def meet(pass_id: str) -> Answered:
+        del pass_id
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(timeout=0.2 if in_turn else 10)
+        met.append(not both.broken)
+        return Answered(text="(", call_id=1)
+
+    questions = [
+        replace(question(item, "(", asked=[]), send=meet, in_turn=in_turn) for item in ("one", "two")
+    ]
+    assert not try_direct(memory.run, direct(memory), lambda _: [questions])
+    assert met == [not in_turn] * 2
 
 
 def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: MemoryProject) -> None:

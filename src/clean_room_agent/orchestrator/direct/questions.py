@@ -28,9 +28,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
 
 MASKED_AT_A_TIME = 4
-"""Gaps of one place in one round: as many as a server on a small machine answers side by side. The first answers are often
-right: each that is asked for before they are judged is lost time.
-"""
+"""Gaps of one place in one round. The first answers are often right: each that is asked for before they are judged is lost time."""
 MASKED_ROUNDS = 3
 """Rounds of gaps of one place before whole definitions are asked for."""
 WORDED_PLACES = 3
@@ -62,6 +60,10 @@ class PlaceQuestion(Struct, frozen=True, kw_only=True):
     """The file's text with the answer in it, or why there is none."""
     base: int = 0
     """The number of the candidate in whose tree it is asked; 0: in the run's head."""
+    in_turn: bool = False
+    """Whether it is asked after the one before it in its round. What they begin with is most of them, and a server that answers
+    in several slots keeps it in one: asked side by side, it would be read in each.
+    """
 
 
 class NoCandidate(Struct, frozen=True):
@@ -257,7 +259,7 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
 
-        return self._question(item, send, write)
+        return replace(self._question(item, send, write), in_turn=True)
 
     def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target

@@ -286,7 +286,7 @@ class _Route:
         return best
 
     def _placed(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
-        """The answers, asked for concurrently, as trees; of equal ones only the first is one."""
+        """The answers, asked for side by side or in turn, as trees; of equal ones only the first is one."""
         first = len(self._candidates)
         self._say(f"candidates {first + 1} to {first + len(questions)}: writing")
 
@@ -296,7 +296,9 @@ class _Route:
             except WindowExceeded as error:
                 return NoCandidate(error.message)
 
-        answers = at_a_time(ask, len(questions), workers=min(len(questions), self._run.models.parallel))
+        in_turn = any(question.in_turn for question in questions)
+        workers = 1 if in_turn else min(len(questions), self._run.models.parallel)
+        answers = at_a_time(ask, len(questions), workers=workers)
         made: list[TriedAnswer] = []
         for question, answer in zip(questions, answers, strict=True):
             if isinstance(answer, NoCandidate):
