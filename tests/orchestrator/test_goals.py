@@ -1,6 +1,7 @@
 """Goal tests of the small project of `solving`, whose tests are run for real in this process."""
 
 import json
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.goals import collect_goals, unmerged, without_goal_tests
+from clean_room_agent.orchestrator.goals import as_told, collect_goals, unmerged, without_goal_tests
 
 SPLIT_DOC = ">>> split(9, 3)\n[3, 3, 3]\n>>> split(10, 4)\n[3, 3, 2, 2]\n>>> split(1, 1)\n[...]\n"
 RED = {path: str(text) for path, text in TILL.items()}
@@ -228,6 +229,19 @@ def test_a_red_test_says_the_call_that_it_makes_and_what_that_should_give(collec
     )
     (goal,) = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong}).tests
     assert (goal.call, goal.wanted, goal.got) == ("total([1])", "[1]", "")
+
+
+def test_a_short_red_test_that_makes_no_single_call_is_told_with_its_text(tmp_path: Path) -> None:
+    body = "    def test_other(self):\n        self.assertIn(0, [total(given) for given in ([1], [2])])\n"
+    long = body.replace("other", "long") + "        pass\n" * 30
+    text = f"{RED['tests/test_money.py']}\n{body}\n{long}"
+    words = "make test_other and test_long pass"
+    with memory_till(tmp_path, {**RED, "tests/test_money.py": text}, task=words) as till:
+        run = opened(till, nobody, DEFINITIONS).run
+        goals = collect_goals(run, run_baseline(run), NOTHING)
+        shown = {test.name.rpartition(".")[2]: test.code for test in as_told(run, goals.tests)}
+    assert shown == {"test_long": "", "test_other": textwrap.dedent(body).rstrip()}
+    assert {test.code for test in goals.tests} == {""}
 
 
 def test_what_fails_for_want_of_something_in_the_environment_is_no_goal(collect: Project) -> None:

@@ -8,8 +8,11 @@ snapshot ------------------ step'--- step'    what is put on the branch
 import ast
 import json
 import re
+import textwrap
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import (
@@ -39,6 +42,8 @@ from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 FEW = 10
 """So many red tests may all be what a task is about that names nothing."""
+MOST_TEST_LINES = 30
+"""Of a test whose text a model is shown."""
 SHELL = "sh:"
 GOALS = "goals"
 """The key in the session."""
@@ -284,15 +289,34 @@ def _is_about(
     return any(re.search(rf"(?<![\w$]){re.escape(stem)}(?![\w$])", text) for stem in stems if len(stem) > 2)
 
 
+def as_told(run: Run, goals: Sequence[GoalTest]) -> tuple[GoalTest, ...]:
+    """The goal tests as models are told them: a short test that does not make a single call, with its text."""
+    return tuple(
+        goal
+        if goal.call or goal.code or goal.command
+        else replace(goal, code=source if len(source.splitlines()) <= MOST_TEST_LINES else "")
+        for goal in goals
+        for source in [_function_of(goal.name, _file_of(run, goal.name))]
+    )
+
+
 def _source_of(run: Run, name: str) -> str:
     """The text of the test, as far as it is found; of a file that could not be loaded, all of it."""
+    text = _file_of(run, name)
+    return _function_of(name, text) or text
+
+
+def _file_of(run: Run, name: str) -> str:
+    """The text of the test's file at the base; "" if it is not found."""
     tree = run.commits.tree(run.commits.base)
     path = next((one for one in files_meant(name) if one in tree.paths), "")
-    if not path:
+    return tree.texts((path,))[0].get(path, "") if path else ""
+
+
+def _function_of(name: str, text: str) -> str:
+    """The functions of a Python file that the test's name may mean, with their decorators; "" for none."""
+    if is_of_file(name):
         return ""
-    text = tree.texts((path,))[0].get(path, "")
-    if is_of_file(name) or not path.endswith(".py"):
-        return text
     parts = re.split(r"::|\.", name.partition("[")[0])
     module = python_module(text)
     functions = [
@@ -300,7 +324,12 @@ def _source_of(run: Run, name: str) -> str:
         for node in (ast.walk(module) if module is not None else ())
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == parts[-1]
     ]
-    return "\n".join(ast.get_source_segment(text, node) or "" for node in functions) or text
+    lines = text.splitlines()
+    firsts = [min([node, *node.decorator_list], key=lambda one: one.lineno).lineno for node in functions]
+    return "\n".join(
+        textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno]))
+        for first, node in zip(firsts, functions, strict=True)
+    )
 
 
 def _lacks_environment(failure: FailingTest | None, words: str, paths: frozenset[str]) -> bool:

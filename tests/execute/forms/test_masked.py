@@ -201,6 +201,16 @@ def test_without_a_call_the_tasks_words_are_told() -> None:
     assert {one.telling for one in masked.requests(PLACE, TEXT, assignment)} == {"task"}
 
 
+def test_without_a_call_the_text_of_the_test_stands_in_front_of_all() -> None:
+    test = GoalTest(name="t", source=GoalSource.REPOSITORY, code="def test_mean():\n    assert works()\n")
+    assignment = Assignment(task="The mean is too small.", goals=(test,))
+    first = next(masked.requests(PLACE, TEXT, assignment))
+    assert first.fill.before.startswith("def test_mean():\n    assert works()\n\n\nclass Stats:\n")
+    assert "# The mean is too small.\n" in first.fill.before
+    called = Assignment(task="The mean is too small.", goals=(GOAL, test))
+    assert all("works" not in one.fill.shown for one in masked.requests(PLACE, TEXT, called))
+
+
 def test_every_line_of_a_request_has_its_source() -> None:
     request = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
     spans = request.fill.shown.spans

@@ -100,14 +100,12 @@ class Telling(NamedTuple):
     test: bool = False
     """The call and its value as a test behind the definition."""
     task: bool = False
-    """The user's words, above the body."""
+    """The user's words, above the body, and the tests that fail, in front of all."""
     wrong: bool = False
     """What was taken out, as a comment above the gap."""
-    room: tuple[int, int] = WIDE
-    """For lines around the mask."""
 
 
-COMMENT = Telling("comment", comment=True, room=NEAR)
+COMMENT = Telling("comment", comment=True)
 EXAMPLE = Telling("docstring", example=True)
 TEST = Telling("test", test=True)
 TASK = Telling("task", task=True)
@@ -146,7 +144,7 @@ def requests(
     if visible is None:
         return
     tellings = [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
-    builder = _Builder(parsed, visible, assignment)
+    builder = _Builder(parsed, visible, assignment, first=tellings[0])
     asked: set[tuple[str, str, int, int]] = set()
     waiting = [
         (rank + STRIDE * way, rank, way, mask, telling, draw)
@@ -212,13 +210,15 @@ def _can_tell(telling: Telling, assignment: Assignment) -> bool:
     told = [goal for goal in assignment.goals if goal.call and goal.wanted]
     if telling.task:
         return bool(assignment.task.strip())
-    return bool(told) or (telling.test and any(goal.code for goal in assignment.goals))
+    return bool(told)
 
 
 class _Builder:
     """Builds the requests for one place."""
 
-    def __init__(self, parsed: Parsed, visible: Shown, assignment: Assignment) -> None:
+    def __init__(self, parsed: Parsed, visible: Shown, assignment: Assignment, *, first: Telling) -> None:
+        """`first`: the telling that each line is first asked for with."""
+        self._first = first
         self._parsed = parsed
         self._shown = visible
         self._assignment = assignment
@@ -232,7 +232,7 @@ class _Builder:
     def request(self, mask: Mask, telling: Telling, draw: int) -> MaskedRequest:
         parsed, visible = self._parsed, self._shown
         body = visible.body
-        before_it, behind_it = telling.room
+        before_it, behind_it = NEAR if telling == self._first else WIDE
         above = self._nearest([row for row in reversed(body) if row.number < mask.first_line], before_it)[
             ::-1
         ]
@@ -247,6 +247,7 @@ class _Builder:
         rest = parsed.piece(mask.end, last_end)
         before = compose(
             (
+                self._tests(telling),
                 visible.sourced(visible.around),
                 visible.sourced(visible.heads),
                 visible.sourced(visible.top),
@@ -330,12 +331,18 @@ class _Builder:
             "".join(f"{indent}{self._mark}wrong: {row.strip()}\n" for row in rows), PromptSource.EVIDENCE
         )
 
+    def _tests(self, telling: Telling) -> SourcedText:
+        """The text of tests that make no single call. It is long, so it stands where a server keeps what it has read."""
+        codes = [goal.code.rstrip() for goal in self._assignment.goals[:MOST_GOALS] if goal.code]
+        shown_here = telling.task and not self._goals and codes
+        return (
+            sourced("\n\n".join(codes) + "\n\n\n", PromptSource.EVIDENCE) if shown_here else SourcedText("")
+        )
+
     def _behind(self, telling: Telling) -> SourcedText:
         if not telling.test:
             return SourcedText("")
-        tests = [self._test(goal) for goal in self._goals] or [
-            goal.code.rstrip() for goal in self._assignment.goals[:MOST_GOALS] if goal.code
-        ]
+        tests = [self._test(goal) for goal in self._goals]
         return sourced("\n\n" + "\n".join(tests) + "\n", PromptSource.EVIDENCE)
 
     def _test(self, goal: GoalTest) -> str:

@@ -43,6 +43,7 @@ from clean_room_agent.orchestrator.direct.questions import (
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
+from clean_room_agent.orchestrator.goals import as_told
 from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -106,7 +107,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         return False
     assignment = Assignment(
         task=run.task.words,
-        goals=goals,
+        goals=as_told(run, goals),
         observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
     )
     run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
