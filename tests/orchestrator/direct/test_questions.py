@@ -94,6 +94,14 @@ def test_a_place_does_not_wait_for_all_gaps_of_the_one_before_it() -> None:
     assert places[:4] == ["total", "total", "mean", "total"]
 
 
+def test_a_place_that_is_far_less_suspicious_waits_for_whole_definitions_of_the_others() -> None:
+    asked = [items(one) for one in rounds([], TOTAL_BESIDE_MEAN, replace(MEAN, suspicion=0.5)) if one]
+    of_mean = next(at for at, one in enumerate(asked) if "::mean masked" in one[0])
+    assert any("::total function" in item for one in asked[:of_mean] for item in one)
+    near = [items(one) for one in rounds([], TOTAL_BESIDE_MEAN, replace(MEAN, suspicion=0.8)) if one]
+    assert "::mean masked" in near[2][0]
+
+
 def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
     asked = [items(one) for one in rounds([], LATER) if one]
     assert all("function" in item for one in asked for item in one)

@@ -31,6 +31,10 @@ MASKED_AT_A_TIME = 4
 """Gaps of one place in one round. The first answers are often right: each that is asked for before they are judged is lost time."""
 MASKED_ROUNDS = 3
 """Rounds of gaps of one place before whole definitions are asked for."""
+LIKELY = 0.7
+"""Of the greatest suspicion: what is below it waits for the others. Of 65 planted faults 59 were in a place with the greatest, and
+one was in a place at .71 of it.
+"""
 WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
@@ -83,6 +87,8 @@ class Target(Struct, frozen=True, kw_only=True):
 
     place: Place
     text: str
+    suspicion: float = 1.0
+    """How much more the failing goal tests run it than those that pass."""
 
 
 class Questions:
@@ -141,10 +147,12 @@ class Questions:
         sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
         likeliest = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
+        least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
         yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
-        yield from self._gaps(filled)
+        yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
+        yield from self._gaps([sweep for sweep in filled if sweep.suspicion < least])
         for _ in range(worded.MOST_DRAWS):
             yield from self._gaps(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in likeliest)
@@ -163,7 +171,7 @@ class Questions:
             text = self._texts(base.commit, target.place.path)
             place = target.place if text == target.text else _moved(target, text)
             if place is not None:
-                found.append(Target(place=place, text=text))
+                found.append(replace(target, place=place, text=text))
         return found
 
     def _nearer(
@@ -185,7 +193,7 @@ class Questions:
             if target is None or place is None:
                 continue
             if self._fills:
-                changed = Target(place=place, text=one.text)
+                changed = replace(target, place=place, text=one.text)
                 yield from self._gaps([_Sweep(self._models, changed, self._assignment, candidates, base=one)])
             yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
 
@@ -206,6 +214,7 @@ class _Sweep:
         """`base`: the candidate in whose tree the place is; `failed`: one that is shown."""
         self._models = models
         self._target = target
+        self.suspicion = target.suspicion
         self._base = 0 if base is None else base.number
         self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
         self._candidates = candidates

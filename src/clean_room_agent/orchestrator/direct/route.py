@@ -160,7 +160,7 @@ def _targets(
         text = tree.texts((one.path,))[0][one.path]
         place = place_of(one, text)
         if place is not None and place not in [target.place for target in targets]:
-            targets.append(Target(place=place, text=text))
+            targets.append(Target(place=place, text=text, suspicion=one.suspicion))
             functions.append(one)
     return targets, functions
 
