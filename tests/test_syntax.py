@@ -107,3 +107,14 @@ def test_imports_at_the_top_level_are_found_by_their_lines(
     path: str, source: str, lines: tuple[tuple[int, int], ...]
 ) -> None:
     assert syntax.import_lines(source.encode(), path) == lines
+
+
+@pytest.mark.parametrize("name", ["x", "xx", "xxx", "xxxx"])
+def test_a_character_may_stand_where_the_bytes_are_cut(name: str) -> None:
+    source = f"{name} = '{'é€😀' * syntax.CHUNK}'\ny = 2\n".encode()
+    root = syntax.parse(source, "python").root_node
+    assert not root.has_error
+    assert [source[node.start_byte : node.end_byte] for node in syntax.walk(root)] == [
+        node.text for node in syntax.walk(root)
+    ]
+    assert root.children[-1].text == b"y = 2"

@@ -41,6 +41,10 @@ def language(grammar: str) -> Language:
     return Language(BY_GRAMMAR[grammar].load(grammar))
 
 
+CHUNK = 1024
+"""Bytes that a tree is given at a time."""
+
+
 class ParseGivenUp(ValueError):
     """A parse that would have taken too much memory or time was stopped; the message says why."""
 
@@ -56,8 +60,10 @@ def parse(source: bytes, grammar: str) -> Tree:
     parser = Parser(language(grammar))
     steps = _Steps(most=FREE_STEPS + len(source) * STEPS_PER_KILOBYTE // 1000)
     try:
-        # A parse of given bytes cannot be cancelled, one that asks for its bytes can.
-        tree = parser.parse(lambda place, _: source[place:], encoding="utf8", progress_callback=steps)
+        # A parse of given bytes cannot be cancelled, one that asks for its bytes can. A node asks again when its text is read.
+        tree = parser.parse(
+            lambda place, _: source[place : place + CHUNK], encoding="utf8", progress_callback=steps
+        )
     except ValueError as exc:
         raise ParseGivenUp(steps.reason()) from exc
     if tree.root_node.has_error and _has_wide_error(tree.root_node):

@@ -8,6 +8,7 @@ brackets and quotes that do not pair off, as in an answer that lost a line. The 
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -139,6 +140,7 @@ def is_same_code(path: str, before: str, after: str) -> bool:
     return before == after or _tokens(path, before) == _tokens(path, after)
 
 
+@lru_cache(maxsize=2)  # many answers are compared with one text
 def _tokens(path: str, text: str) -> list[str]:
     """What the language reads of the text: its tokens, and where blocks begin and end."""
     tree = tree_of(text.encode("utf-8", "surrogatepass"), path)

@@ -5,7 +5,8 @@ import builtins
 import re
 import symtable
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 NEWER_SYNTAX: tuple[tuple[tuple[int, int], re.Pattern[str]], ...] = (
     ((3, 12), re.compile(r"^\s*(?:class|(?:async\s+)?def)\s+\w+\s*\[|^\s*type\s+\w+")),
@@ -39,14 +40,16 @@ def syntax_error(text: str) -> SyntaxError | None:
     return None
 
 
-def undefined_names(text: str) -> dict[str, int] | None:
+@lru_cache(maxsize=2)  # many answers are compared with one text
+def undefined_names(text: str) -> Mapping[str, int] | None:
     """The global names that a module uses and nothing defines, each with its first line; None if that cannot be known."""
     try:
         tree = ast.parse(text)
         table = symtable.symtable(text, "<edit>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    if _may_define_anything(tree):
+    nodes = list(ast.walk(tree))
+    if _may_define_anything(nodes):
         return None
     scopes = list(_scopes(table))
     defined = {one.get_name() for one in table.get_symbols() if _binds(one)}
@@ -62,9 +65,9 @@ def undefined_names(text: str) -> dict[str, int] | None:
         for one in scope.get_symbols()
         if one.is_referenced() and (one.is_global() or scope is table)
     }
-    unknown = used - defined - set(dir(builtins)) - NEWER_NAMES - INSTALLED - _excused(tree)
+    unknown = used - defined - set(dir(builtins)) - NEWER_NAMES - INSTALLED - _excused(tree, nodes)
     lines: dict[str, int] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and node.id in unknown:
             lines[node.id] = min(node.lineno, lines.get(node.id, node.lineno))
     return {name: line for name, line in lines.items() if not (name.startswith("__") and name.endswith("__"))}
@@ -80,19 +83,19 @@ def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _scopes(child)
 
 
-def _may_define_anything(tree: ast.Module) -> bool:
+def _may_define_anything(nodes: Iterable[ast.AST]) -> bool:
     return any(
         (isinstance(node, ast.ImportFrom) and node.names[0].name == "*")
         or (isinstance(node, ast.Name) and node.id in DYNAMIC)
-        for node in ast.walk(tree)
+        for node in nodes
     )
 
 
-def _excused(tree: ast.Module) -> set[str]:
+def _excused(tree: ast.Module, nodes: Iterable[ast.AST]) -> set[str]:
     """Names that may be missing: they are tried, or stand in annotations that are never evaluated."""
     tried = {
         name.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Try) and any(map(_catches_name_errors, node.handlers))
         for statement in node.body
         for name in ast.walk(statement)
@@ -106,7 +109,7 @@ def _excused(tree: ast.Module) -> set[str]:
     )
     if not postponed:
         return tried
-    annotated = [one for node in ast.walk(tree) for one in _annotations(node)]
+    annotated = [one for node in nodes for one in _annotations(node)]
     inside = [one for node in annotated for one in ast.walk(node) if isinstance(one, ast.Name)]
     places = {(one.lineno, one.col_offset) for one in inside}
     evaluated = {
