@@ -336,7 +336,13 @@ def test_a_gap_gets_a_line_of_its_own_and_nothing_makes_nothing() -> None:
     done = masked.apply(PLACE, TEXT, gap, "        scale = 2")
     assert isinstance(done, str)
     assert done == TEXT.replace("        return total /", "        scale = 2\n        return total /")
-    assert masked.apply(PLACE, TEXT, gap, "  ") == Refused(reason="the answer is empty")
+    assert masked.apply(PLACE, TEXT, gap, "  ") == Refused(reason="the answer adds nothing")
+
+
+@pytest.mark.parametrize("answer", ["        total = sum(values)", "if not values:"])
+def test_a_gap_that_is_filled_with_the_line_beside_it_is_no_candidate(answer: str) -> None:
+    gap = next(mask for mask in all_masks() if (mask.kind, mask.first_line) == ("gap", 15))
+    assert isinstance(masked.apply(PLACE, TEXT, gap, answer), Refused)
 
 
 def test_an_empty_answer_takes_the_line_out() -> None:

@@ -183,7 +183,7 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
         if not fault:
             return after
         refused = refused or Refused(reason=fault)
-    return refused or Refused(reason="the answer is empty")
+    return refused or Refused(reason="the answer adds nothing")
 
 
 def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Telling, int]]:
@@ -384,7 +384,8 @@ def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
         yield from _part_readings(written.strip(), lead, behind)
         return
     if mask.kind == "gap":
-        yield from (written.lstrip("\n"),) if written.strip() else ()
+        beside = {line.strip() for line in parsed.lines[max(mask.first_line - 2, 0) : mask.first_line]}
+        yield from (written.lstrip("\n"),) if {written.strip()} - beside - {""} else ()
         return
     if not written.strip():
         yield ""
