@@ -1,15 +1,20 @@
 """Which recorded answers are examples to learn from."""
 
 import contextlib
+import random
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from testing.seeded_record import Seeded
+from testing.repositories import make_repository
+from testing.seeded_record import CODER, Seeded, Task, Writer
 from tests.training.conftest import COUNTS
 
 from clean_room_agent.app.prompts import BY_NAME
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
+from clean_room_agent.db.connection import get_connection, transaction
+from clean_room_agent.db.raw import runs
 from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.logs import LogAnalysisAPI
 
@@ -46,9 +51,8 @@ def test_good_is_what_agrees_and_bad_what_a_failure_is_charged_to(
 def test_a_repaired_answer_stands_under_the_question_and_makes_a_pair(logs: LogAnalysisAPI) -> None:
     good = [each for each in examples(logs, "implement") if each.worth == "good"]
     for example in good:
-        row, pair = example.row(label=True), example.pair()
+        row, (pair,) = example.row(label=True), example.pairs()
         assert len(example.tries) == 2
-        assert pair is not None
         assert row.completion == pair.completion != pair.rejected
         assert row.prompt == pair.prompt
         assert row.prompt[1].content == example.tries[0].call.request.prompt
@@ -59,3 +63,57 @@ def test_everything_else_stays_out_with_a_reason(logs: LogAnalysisAPI) -> None:
     assert out
     assert all(each.reason for each in out)
     assert "no accepted change is known" in {each.reason for each in out}
+
+
+class DirectRun(Writer):
+    """Writes a run of the direct route."""
+
+    def answered(self, *answers: tuple[str, str, AttemptOutcome]) -> None:
+        """A solved run with these prompts, answers, and what came of them."""
+        self.task_id = f"direct-{self.task.number:05d}"
+        row = runs.OrchestratorRunRow(
+            task_id=self.task_id,
+            repo_path=str(self.top),
+            task_description=self.task.words,
+            timestamp=self.now(),
+            base_commit="b" * 40,
+        )
+        self.run_id = runs.append_orchestrator_run(self.conn, row)
+        name = "impl:direct:change"
+        row_id = self.open_pass(PassType.IMPLEMENT, name)
+        for number, (prompt, text, outcome) in enumerate(answers):
+            call_id = self.call(
+                "function",
+                f"{self.task_id}:{name}",
+                CODER,
+                f"```python\n{text}\n```",
+                prompt=prompt,
+                item=f"function {number}",
+                role="coding",
+            )
+            self.attempt(row_id, call_id, outcome, applied=outcome is not AttemptOutcome.REFUSED)
+        self.close_pass(row_id, success=True, diff=self.task.diff)
+        ended = runs.RunOutcome(status=RunStatus.COMPLETE, completed_at=self.now())
+        runs.set_outcome(self.conn, self.run_id, ended)
+
+
+def test_a_candidate_that_passed_and_those_that_failed_on_its_prompt_are_pairs(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
+    failed, refused = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn, transaction(conn):
+        DirectRun(conn, top, Task(number=1, words="repair it"), random.Random(1)).answered(
+            ("place a", "return 1", failed),
+            ("place b", "return 2", failed),
+            ("place b", "return 3", refused),
+            ("place b", "return 4", AttemptOutcome.APPLIED_AND_PASSED),
+            ("place b", "return 2", failed),
+        )
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        found = examples(LogAnalysisAPI(conn), "function")
+    (good,) = (each for each in found if each.worth == "good")
+    (pair,) = good.pairs()
+    assert [message.content for message in (*pair.prompt[1:], *pair.completion, *pair.rejected)] == [
+        "place b",
+        "```python\nreturn 4\n```",
+        "```python\nreturn 2\n```",
+    ]

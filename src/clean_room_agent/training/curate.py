@@ -149,8 +149,7 @@ class _Sieve:
         other tasks.
         """
         bad = self._fit([each.row(label=False) for each in chosen if each.worth == "bad"])
-        repaired = (each.pair() for each in chosen if each.worth != "bad")
-        pairs = self._fit([pair for pair in repaired if pair is not None])
+        pairs = self._fit([pair for each in chosen if each.worth != "bad" for pair in each.pairs()])
         out = alike([*good, *bad], threshold=self._criteria.near_duplicate, group=self.group)
         self._left_out.update(reason for place, reason in out.items() if place >= len(good))
         bad = [row for place, row in enumerate(bad, len(good)) if place not in out]

@@ -2,7 +2,8 @@
 
 Good: an answer that agrees with what was changed, in a solved task all of whose files came into scope. Bad: an answer
 that a task's failure is charged to. Everything else is left out, with a reason: an answer that included more than was
-changed, too, since nobody knows whether the change needed it.
+changed, too, since nobody knows whether the change needed it. A good answer and one to the same question whose change failed
+its tests are a pair.
 """
 
 from collections import defaultdict
@@ -16,6 +17,7 @@ from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.names import part_of
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
+from clean_room_agent.execute.forms.worded import FUNCTION, LINES
 from clean_room_agent.llm.answers import Choice, visible
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import load_logprobs
@@ -35,6 +37,8 @@ from clean_room_agent.training.logs import (
 
 Worth = Literal["good", "bad", "out"]
 AGREES = "agrees with what was changed"
+FORMS = frozenset({FUNCTION.name, LINES.name})
+"""They are asked about places that ran: no file was judged."""
 
 
 class Example(Struct, frozen=True, kw_only=True):
@@ -51,11 +55,18 @@ class Example(Struct, frozen=True, kw_only=True):
     task: TaskLog
     license: str = ""
     """Of the code in the prompt; "" if it is unknown."""
+    failed: tuple[str, ...] = ()
+    """Of a good one: other answers to the same question, whose changes failed their tests."""
 
     @property
     def last(self) -> ReadCall:
         """The try whose answer counts."""
         return self.tries[-1]
+
+    @property
+    def question(self) -> str:
+        """Its text, without what a repair adds."""
+        return self.tries[0].call.request.prompt
 
     def row(self, *, label: bool) -> TrainingRow:
         """The first question with the last answer."""
@@ -63,13 +74,18 @@ class Example(Struct, frozen=True, kw_only=True):
             prompt=self._prompt(), completion=_as_message(self.answer), origin=self._origin(), label=label
         )
 
-    def pair(self) -> TrainingRow | None:
-        """The repaired answer, preferred to the unreadable one; None if nothing was repaired."""
+    def pairs(self) -> tuple[TrainingRow, ...]:
+        """The answer, preferred to those that failed, and, if it repaired an unreadable one, to that."""
+        rejected = [*self.failed]
         first = visible(self.tries[0].call.answer.response)
-        repaired = self.last.read is not None and self.last.read.reading is AnswerReading.REPAIRED
-        if not repaired or first in {"", self.answer}:
-            return None
-        return replace(self.row(label=True), rejected=_as_message(first))
+        if self.last.read is not None and self.last.read.reading is AnswerReading.REPAIRED and first:
+            rejected.append(first)
+        row = self.row(label=True)
+        return tuple(
+            replace(row, rejected=_as_message(text))
+            for text in dict.fromkeys(rejected)
+            if text != self.answer
+        )
 
     def _prompt(self) -> tuple[Message, ...]:
         asked = self.tries[0].call.request
@@ -112,17 +128,27 @@ def examples_of(
         if item.call_id is not None and item.stage not in NOT_JUDGED:
             judged[item.call_id].append(item)
     complete = task.solved and recalls_all(task)
+    found = []
     for tries in questions(logs.calls(task.run.task_id, prompt.name)):
         last = tries[-1]
         worth, reason = _worth(task, last, judged[last.call.id], charge, complete=complete)
-        yield Example(
-            key=f"call {last.call.id}",
-            tries=tries,
-            answer=_in_prompt_form(prompt, last),
-            worth=worth,
-            reason=reason,
-            task=task,
+        found.append(
+            Example(
+                key=f"call {last.call.id}",
+                tries=tries,
+                answer=_in_prompt_form(prompt, last),
+                worth=worth,
+                reason=reason,
+                task=task,
+            )
         )
+    failing = {each.call_id for each in task.attempts if each.outcome is AttemptOutcome.TESTS_FAILED}
+    failed: dict[str, list[str]] = defaultdict(list)
+    for each in found:
+        if each.last.call.id in failing:
+            failed[each.question].append(each.answer)
+    for each in found:
+        yield replace(each, failed=tuple(failed[each.question])) if each.worth == "good" else each
 
 
 def questions(calls: tuple[ReadCall, ...]) -> tuple[tuple[ReadCall, ...], ...]:
@@ -152,7 +178,7 @@ def _worth(
         if prompt == last.call.site.call_type and at_fault and visible(last.call.answer.response):
             return "bad", "the task's failure is charged to it"
         return "out", "of a failed task that is not charged to it"
-    if not complete:
+    if not complete and last.call.site.call_type not in FORMS:
         return "out", "of a solved task whose files were not all in scope"
     if not last.is_readable:
         return "out", "its answer could not be read"
@@ -165,7 +191,7 @@ def _agreement(
     name = last.call.site.call_type
     if name in PLANNING.values():
         return _plan_agreement(task, gold, last)
-    if name == PassType.IMPLEMENT.value:
+    if name in {PassType.IMPLEMENT.value, *FORMS}:
         passed = {each.call_id for each in task.attempts if each.outcome is AttemptOutcome.APPLIED_AND_PASSED}
         if last.call.id in passed:
             return "good", "its edits were accepted"
