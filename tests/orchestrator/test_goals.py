@@ -153,6 +153,25 @@ def test_a_value_has_its_own_imports_where_the_file_means_something_else(
     assert ("        import datetime\n" in collect.text) == module
 
 
+HELPED = {
+    **GREEN,
+    "tests/test_money.py": GREEN["tests/test_money.py"].replace(
+        "\n\n\nclass", "\n\nPEOPLE = 3\n\n\ndef shares(cents):\n    return split(cents, PEOPLE)\n\n\nclass", 1
+    ),
+}
+
+
+@pytest.mark.parametrize("call", ["split(100, PEOPLE)", "shares(100)", "sorted(shares(100))[::-1]"])
+def test_what_the_file_of_tests_has_may_stand_in_a_report(collect: Project, call: str) -> None:
+    goals = collect(
+        f"`{call}` gives `[33, 33, 33]`, but it should give `[34, 33, 33]`",
+        files=HELPED,
+        definitions=(*DEFINITIONS, definition("shares", "tests/test_money.py")),
+    )
+    assert described(goals) == [("stated", call, "[34, 33, 33]", "[33, 33, 33]")]
+    assert collect.text.count("import") == HELPED["tests/test_money.py"].count("import")
+
+
 def test_an_argument_that_is_missing_inside_is_what_a_report_may_be_about(collect: Project) -> None:
     words = "`split(*(100,))` fails with a TypeError, but it should give `[100]`"
     error = "raises TypeError: split() missing 1 required positional argument: 'people'"

@@ -105,12 +105,13 @@ class GoalRuns:
         self._ran = _files_run(baseline, self._tree.paths)
 
     def home(self, definition: NamedDefinition) -> Home:
-        """The file of tests that exercises the definition; else a new one where tests are."""
+        """The file of tests that exercises the definition, or has it; else a new one where tests are."""
         stem, kind = _stem(definition.path), _language(definition.path)
         ran = [path for path in sorted(self._ran) if _language(path) == kind]
         used = [path for path in definition.test_files if self._is_run(path) and _language(path) == kind]
         by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem]
-        found = next(iter((*by_name, *used)), "") or self._new_home(stem, ran, definition.path)
+        own = (definition.path,) if definition.path in ran else ()
+        found = next(iter((*own, *by_name, *used)), "") or self._new_home(stem, ran, definition.path)
         text = self._text(found)
         if kind == "script":
             return Home(
@@ -140,7 +141,8 @@ class GoalRuns:
         """The statements by which a test in the file imports what the code uses."""
         if home.style is None:
             texts = [self._text(path) for path in own.test_files[:MOST_TEST_FILES]]
-            return python_imports(code, known.names, texts)
+            elsewhere = {name: one for name, one in known.names.items() if one.path != home.path}
+            return python_imports(code, elsewhere, texts)
         found = []
         for name in sorted(names):
             one = known.names[name]

@@ -33,6 +33,7 @@ from clean_room_agent.execute.goals.expressions import (
 from clean_room_agent.execute.goals.python_tests import (
     bound_elsewhere,
     imports_of_value,
+    names_at_top,
     names_bound,
     test_name,
 )
@@ -130,6 +131,7 @@ class StatedGoals:
         """
         known, called = self._read(self._words)
         known, missing = self._with_missing(known, called)
+        known = self._with_test_names(known)
         cases = self._cases(known, read_report(known.text, known.language, known.usable), missing)
         examples = self.examples(mentioned)
         looked = self.looked((*cases, *examples))
@@ -367,6 +369,16 @@ class StatedGoals:
             for name in unknown
         }
         return replace(known, names={**known.names, **made}), frozenset(made)
+
+    def _with_test_names(self, known: Known) -> Known:
+        """With what the file binds in which tests of all that is known would stand, if that is one file: a report may be copied
+        from it.
+        """
+        homes = {home.path: home for home in map(self._runs.home, known.names.values())}
+        if len(homes) != 1 or known.language is not PYTHON:
+            return known
+        (home,) = homes.values()
+        return replace(known, in_tests=names_at_top(home.text))
 
     def _with_errors(self, known: Known, errors: Sequence[str]) -> Mapping[str, NamedDefinition]:
         """The names, with those of exceptions of the repository."""

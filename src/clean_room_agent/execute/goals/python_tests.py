@@ -320,6 +320,12 @@ def names_bound(text: str) -> frozenset[str]:
     return frozenset(names | _bindings(tree).keys())
 
 
+def names_at_top(text: str) -> frozenset[str]:
+    """The names that the file's top level binds."""
+    tree = python_module(text)
+    return frozenset() if tree is None else frozenset(_bindings(tree))
+
+
 def _bindings(tree: ast.Module) -> dict[str, str]:
     """The names of the top level, each with the import statement that binds it, "" for anything else."""
     found: dict[str, str] = {}

@@ -37,6 +37,8 @@ class Known(Struct, frozen=True, kw_only=True):
     """The definition of each name that calls begin with."""
 
     language: Expressions
+    in_tests: frozenset[str] = frozenset()
+    """What the file of tests that exercises them binds: tests of their own have it without an import."""
 
     def usable(self, expression: str, setup: tuple[str, ...]) -> bool:
         """Whether the expression, after these statements, needs nothing but what is known, and something of that."""
@@ -48,7 +50,7 @@ class Known(Struct, frozen=True, kw_only=True):
             bound |= binds
             used |= uses
         used -= self.language.own_names
-        needed = used - bound - self.names.keys() - self.language.importable.keys()
+        needed = used - bound - self.names.keys() - self.language.importable.keys() - self.in_tests
         return free is not None and not needed and bool(used & self.names.keys())
 
 
