@@ -166,7 +166,6 @@ def test_what_the_file_of_tests_has_may_stand_in_a_report(collect: Project, call
     goals = collect(
         f"`{call}` gives `[33, 33, 33]`, but it should give `[34, 33, 33]`",
         files=HELPED,
-        definitions=(*DEFINITIONS, definition("shares", "tests/test_money.py")),
     )
     assert described(goals) == [("stated", call, "[34, 33, 33]", "[33, 33, 33]")]
     assert collect.text.count("import") == HELPED["tests/test_money.py"].count("import")

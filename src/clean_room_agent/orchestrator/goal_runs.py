@@ -104,6 +104,21 @@ class GoalRuns:
         self._tree = run.commits.tree(run.commits.base)
         self._ran = _files_run(baseline, self._tree.paths)
 
+    def helper(self, name: str) -> NamedDefinition | None:
+        """The function or class of this name in the one Python file of tests that has it."""
+        pattern = re.compile(rf"^(async\s+def|def|class)\s+{re.escape(name)}\b", re.MULTILINE)
+        found = [
+            (path, match)
+            for path in sorted(self._ran)
+            if path.endswith(".py") and (match := pattern.search(self._text(path)))
+        ]
+        if len(found) != 1:
+            return None
+        ((path, match),) = found
+        kind = "class" if match[1] == "class" else "function"
+        line = self._text(path)[: match.start()].count("\n") + 1
+        return NamedDefinition(name=name, path=path, kind=kind, first_line=line, last_line=line)
+
     def home(self, definition: NamedDefinition) -> Home:
         """The file of tests that exercises the definition, or has it; else a new one where tests are."""
         stem, kind = _stem(definition.path), _language(definition.path)

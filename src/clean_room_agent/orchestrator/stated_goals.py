@@ -337,9 +337,13 @@ class StatedGoals:
         return resolve(text, called, found, language, passed), called
 
     def _defined(self, names: Sequence[str], language: Expressions) -> list[NamedDefinition]:
-        """The definitions with these names in files of the language."""
+        """The definitions with these names in files of the language; of tests only where nothing else has the name."""
         found = self._run.context.definitions(names) if names else ()
-        return [one for one in found if one.path.endswith(language.suffixes)]
+        own = [one for one in found if one.path.endswith(language.suffixes)]
+        if language is not PYTHON:
+            return own
+        left = [name for name in names if name.isidentifier() and name not in {one.name for one in found}]
+        return [*own, *filter(None, map(self._runs.helper, left))]
 
     def _with_missing(self, known: Known, called: Sequence[str]) -> tuple[Known, frozenset[str]]:
         """With the functions that the words call and that are to be added to the one file that they name."""
