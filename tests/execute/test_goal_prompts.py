@@ -1,6 +1,7 @@
 """What a model is asked about a call, and how its answer is read."""
 
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
@@ -68,6 +69,23 @@ def function(name: str, *suspicion: float, path: str = "a.py", failed_at: int = 
 
 def order(words: str, *functions: TracedFunction) -> list[str]:
     return [one.name for one in rank_places(GoalTrace(functions=functions), words)]
+
+
+@pytest.mark.parametrize(
+    ("result", "first"),
+    [
+        ("raises UnboundLocalError(\"…'labels'…\")", "decode"),
+        ("raises NameError('…')", "decode"),
+        ("raises ReferenceError: x is not defined", "decode"),
+        ("raises TypeError('…')", "to_unicode"),
+    ],
+)
+def test_where_a_name_is_not_there_the_function_that_says_so_comes_first(result: str, first: str) -> None:
+    inner = replace(
+        function("decode", 0.7, failed_at=4), observed=(ObservedCall(arguments=(), result=result),)
+    )
+    outer = replace(function("to_unicode", 1.0, failed_at=5), observed=inner.observed)
+    assert order("to_unicode(b'a') fails", inner, outer)[0] == first
 
 
 CALL = ObservedCall(

@@ -29,6 +29,7 @@ NAMED = 2.0
 """What a definition gains that the words name."""
 PARTLY_NAMED = 1.0
 """What one gains all of whose parts are in the words."""
+NO_NAME = re.compile(r"raises (?:NameError|UnboundLocalError|ReferenceError)\b")
 MAX_LINE = 600
 OBSERVED = "observed while the failing test ran"
 ANSWER_TOKENS = 160
@@ -37,15 +38,19 @@ RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_]
 
 
 def rank_places(trace: GoalTrace, words: str) -> tuple[TracedFunction, ...]:
-    """The functions that ran, the likeliest first: by suspiciousness; of those alike, first what `words` (the task, the goal tests'
-    calls) name, then what is nearer to the failure. What stands outside of definitions comes last.
+    """The functions that ran, the likeliest first: that in which a name was not there, since such an error is its own; then by
+    suspiciousness; of those alike, first what `words` (the task, the goal tests' calls) name, then what is nearer to the failure.
+    What stands outside of definitions comes last.
     """
     stated = frozenset(WORD.findall(words))
     parts = frozenset(part for word in stated for part in _name_parts(word))
+    innermost = next((one for one in trace.functions if one.failed_at), None)
+    lacks_name = innermost and innermost.observed and NO_NAME.match(innermost.observed[-1].result)
 
-    def order(entry: tuple[int, TracedFunction]) -> tuple[bool, float, float, int]:
+    def order(entry: tuple[int, TracedFunction]) -> tuple[bool, bool, float, float, int]:
         place, one = entry
-        return not one.name, -one.suspicion, -_weight_by_words(one, stated, parts), place
+        own = bool(lacks_name) and one is innermost
+        return not one.name, not own, -one.suspicion, -_weight_by_words(one, stated, parts), place
 
     return tuple(one for _, one in sorted(enumerate(trace.functions), key=order))
 
