@@ -38,3 +38,10 @@ def test_a_change_that_more_of_them_make_is_chosen_before_a_likelier_one() -> No
 def test_of_equally_likely_ones_the_smaller_change_comes_first() -> None:
     both = (candidate(1, "+a\n-b\n+c", None), candidate(2, "+a\n-b", None))
     assert [one.number for one in likeliest_first(both)] == [2, 1]
+
+
+def test_of_several_that_hold_the_one_that_changes_least_is_chosen() -> None:
+    swapped = candidate(1, '-s = str("ascii", s)\n+s = str(s, "ascii")', -0.9)
+    other = candidate(2, '-s = str("ascii", s)\n+s = s.decode("utf-8")', -0.1)
+    assert chosen(swapped, other) == 1
+    assert chosen(other, swapped) == 1

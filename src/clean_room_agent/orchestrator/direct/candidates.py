@@ -4,6 +4,7 @@ Goal tests alone judge them first: they take a fraction of the whole suite's tim
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ MOST_TRIED = 3
 """Changes of which the planned route is told."""
 MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
+TOKEN = re.compile(r"\w+|[^\w\s]")
 SAID_CHARS = 200
 """Of what a command printed last."""
 
@@ -110,15 +112,14 @@ def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:
 
 
 def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
-    """Of those that hold, the likeliest of the change that most of them make; None if none holds."""
+    """Of those that hold, the smallest of the changes that most of them make, the likeliest of those alike; None if none holds."""
     held = [one for one in candidates if one.holds]
     if not held:
         return None
     diffs = [normalised_diff(one.diff) for one in held]
     most = max(map(diffs.count, diffs))
-    return likeliest_first([one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most])[
-        0
-    ]
+    common = [one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most]
+    return min(likeliest_first(common), key=_size)
 
 
 def in_vain(candidates: Sequence[TriedAnswer]) -> tuple[Tried, ...]:
@@ -145,7 +146,13 @@ def _likelihood(one: TriedAnswer) -> float:
 
 
 def _size(one: TriedAnswer) -> int:
-    return sum(line.startswith(("+", "-")) for line in one.diff.splitlines())
+    """How many tokens the change adds and takes away; those that only move are not counted."""
+    lines = [line for line in one.diff.splitlines() if not line.startswith(("+++", "---"))]
+    new, old = (
+        Counter(token for line in lines if line.startswith(sign) for token in TOKEN.findall(line[1:]))
+        for sign in "+-"
+    )
+    return (new - old).total() + (old - new).total()
 
 
 def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
