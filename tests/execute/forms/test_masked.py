@@ -369,10 +369,25 @@ def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
         for kind in ("statement", "part")
     }
     assert told["statement"] == ["    c = g(\n        a,\n        b,\n    )"]
-    assert told["part"] == ["a > b and c", "max(a, b)", "a", "b"]
+    assert told["part"] == ["a > b and c", "max(a, b)", "a, b", "a", "b"]
     neighbours = {(one.first_line, one.last_line) for one in masks if one.kind == "neighbours"}
     assert {(5, 6), (6, 7), (7, 8), (6, 8), (5, 8)} <= neighbours
     assert {one.last_line - one.first_line for one in masks if one.kind == "neighbours"} == {1, 2, 3}
+
+
+def test_all_arguments_together_are_a_mask_since_they_may_be_exchanged() -> None:
+    text = "def text(value):\n    return str('ascii', value)\n"
+    place = Place(path="a.py", name="text", first_line=1, last_line=2, lines=(2,))
+    parts = [mask for mask in all_masks(place=place, text=text) if mask.kind == "part"]
+    assert [text[mask.start : mask.end] for mask in parts] == [
+        "str('ascii', value)",
+        "'ascii', value",
+        "'ascii'",
+        "value",
+    ]
+    assert masked.apply(place, text, parts[1], "value, 'ascii')") == text.replace(
+        "'ascii', value", "value, 'ascii'"
+    )
 
 
 def test_the_masks_of_ecmascript_are_the_same() -> None:

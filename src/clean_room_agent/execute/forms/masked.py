@@ -58,7 +58,7 @@ MOST_TOKENS = 160
 MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
 MOST_STATEMENT_LINES = 8
 MOST_NEIGHBOURS = 4
-MOST_PARTS = 4
+MOST_PARTS = 6
 """Of one line."""
 
 COMMENTED = re.compile(
@@ -528,39 +528,33 @@ def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
 
 
 def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
-    """Conditions, what is returned or assigned, and arguments, each on one line: the outermost first, by line."""
+    """Conditions, what is returned or assigned, and arguments, together and each, on one line: the outermost first, by line."""
     root = parsed.node(place)
     by_line: dict[int, dict[tuple[int, int], Mask]] = {}
     for node in [] if root is None else walk(root):
-        for inner in _fallible_parts(node, parsed.nodes):
-            row, place_of_node = inner.start_point.row + 1, (inner.start_byte, inner.end_byte)
+        for first, last in _fallible_parts(node, parsed.nodes):
+            row, start, end = first.start_point.row + 1, first.start_byte, last.end_byte
             masks = by_line.setdefault(row, {})
-            if (
-                row == inner.end_point.row + 1
-                and inner.end_byte > inner.start_byte
-                and len(masks) < MOST_PARTS
-            ):
-                masks.setdefault(
-                    place_of_node,
-                    Mask(
-                        kind="part", start=inner.start_byte, end=inner.end_byte, first_line=row, last_line=row
-                    ),
-                )
+            if row == last.end_point.row + 1 and end > start and len(masks) < MOST_PARTS:
+                mask = Mask(kind="part", start=start, end=end, first_line=row, last_line=row)
+                masks.setdefault((start, end), mask)
     return {line: list(masks.values()) for line, masks in by_line.items()}
 
 
-def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[Node]:
+def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[tuple[Node, Node]]:
+    """First and last node of each part: all arguments together, then each."""
     fields = [node.child_by_field_name(name) for name in nodes.parts.get(node.type, ())]
     if node.type in nodes.first_parts:
         fields += node.named_children[:1]
     elif node.type in nodes.arguments:
+        if node.named_child_count > 1:
+            yield node.named_children[0], node.named_children[-1]
         fields += node.named_children
     elif node.type == "conditional_expression":
         fields += node.named_children[1:2]
     for inner in fields:
         if inner is None:
             continue
-        if inner.type == "parenthesized_expression" and inner.named_children:
-            yield inner.named_children[0]
-        else:
-            yield inner
+        bracketed = inner.type == "parenthesized_expression" and inner.named_children
+        own = inner.named_children[0] if bracketed else inner
+        yield own, own
