@@ -113,6 +113,17 @@ def outcomes(project: MemoryProject) -> list[tuple[int, str, str]]:
     ]
 
 
+def test_a_smaller_change_that_holds_as_well_is_taken(project: MemoryProject) -> None:
+    memory = opened(project)
+    asked: list[str] = []
+    whole = question("line", "a = 1\nb = 0\nc = 7\n", asked=asked)
+    part = replace(question("part", "a = 1\nb = 0\n", asked=asked), is_smaller=True)
+    never = question("never", "a = 2\nb = 0\n", asked=asked)
+    assert try_direct(memory.run, direct(memory), lambda _: [[whole], [part], [never]])
+    assert asked == ["line", "part"]
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
+
+
 @pytest.mark.parametrize("in_turn", [True, False])
 def test_what_is_asked_in_turn_is_asked_one_after_the_other(project: MemoryProject, in_turn: bool) -> None:
     memory = project.open(lambda request: "", models={"parallel": 2})
@@ -143,7 +154,7 @@ def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: Me
     )
     assert try_direct(memory.run, direct(memory), asking)
     assert asking.asked == ["still red", "broken", "breaks b", "right", "also"]
-    assert asking.seen == [0, 3]
+    assert asking.seen == [0, 3, 5]
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
     accepted = memory.run.progress.accepted
     assert accepted is not None

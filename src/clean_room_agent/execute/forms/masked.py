@@ -143,7 +143,7 @@ def requests(
     visible = shown(parsed, place)
     if visible is None:
         return
-    tellings = [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
+    tellings = _tellings(assignment)
     builder = _Builder(parsed, visible, assignment, first=tellings[0])
     asked: set[tuple[str, str, int, int]] = set()
     waiting = [
@@ -165,6 +165,18 @@ def requests(
         if question not in asked:  # two ways of telling may be one, at a gap
             asked.add(question)
             yield request
+
+
+def part_requests(place: Place, text: str, assignment: Assignment, line: int) -> Iterator[MaskedRequest]:
+    """Requests for the parts of one line, told in the first way, as among those of `requests`."""
+    parsed = Parsed(place.path, text)
+    visible = shown(parsed, place)
+    if visible is None:
+        return
+    first = _tellings(assignment)[0]
+    builder = _Builder(parsed, visible, assignment, first=first)
+    for mask in _parts(parsed, place).get(line, []):
+        yield builder.request(mask, first, 0)
 
 
 def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
@@ -203,6 +215,10 @@ def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Te
             yield mask, best, 0
     for draw in range(1, WARM + 1):
         yield line, best, draw
+
+
+def _tellings(assignment: Assignment) -> list[Telling]:
+    return [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
 
 
 def _can_tell(telling: Telling, assignment: Assignment) -> bool:

@@ -32,7 +32,7 @@ NODES = Nodes(
     stubs=frozenset({"raise_statement"}),
     assignments=frozenset({"assignment"}),
     calls=frozenset({"call"}),
-    arguments=frozenset({"argument_list"}),
+    arguments=frozenset({"argument_list", "tuple"}),
     parts={
         "if_statement": ("condition",),
         "elif_clause": ("condition",),

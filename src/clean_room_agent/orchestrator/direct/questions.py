@@ -68,6 +68,8 @@ class PlaceQuestion(Struct, frozen=True, kw_only=True):
     """Whether it is asked after the one before it in its round. What they begin with is most of them, and a server that answers
     in several slots keeps it in one: asked side by side, it would be read in each.
     """
+    is_smaller: bool = False
+    """Whether it is asked though a candidate holds, since a smaller change may do."""
 
 
 class NoCandidate(Struct, frozen=True):
@@ -114,19 +116,38 @@ class Questions:
 
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
-        made from, all places are asked about again, in its tree: a change of several places is found one after the other.
+        made from, all places are asked about again, in its tree: a change of several places is found one after the other. Where
+        one holds, the last round asks for less than it changes.
         """
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
             for questions in self._from(base, candidates):
                 yield questions
+                held = next((one for one in candidates if one.holds), None)
+                if held is not None:
+                    yield self._smaller(held, candidates)
+                    return
                 better = self._better(base, candidates)
                 if better is not None:
                     break
             if better is None:
                 return
             base = better
+
+    def _smaller(self, held: TriedAnswer, candidates: Sequence[TriedAnswer]) -> list[PlaceQuestion]:
+        """About the parts of the one line that a candidate changes; none if it changes more, or other than the run's head."""
+        place = (held.path, held.symbol)
+        target = next(
+            (one for one in self._targets if (one.place.path, one.place.name) == place and not held.base),
+            None,
+        )
+        line = 0 if target is None else changed_line(target.text, held.text)
+        if target is None or not line or not self._fills:
+            return []
+        asked = {one.item for one in candidates}
+        questions = _Sweep(self._models, target, self._assignment, candidates).parts(line)
+        return [replace(one, is_smaller=True) for one in questions if one.item not in asked]
 
     def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
         """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`."""
@@ -221,6 +242,7 @@ class _Sweep:
         self._likeliest: dict[str, Mask] = {}
         """By question: what the likeliest answer was asked for."""
         self._natural: set[Mask] = set()
+        self._assignment = assignment
         place, text = target.place, target.text
         prompt = worded.LINES if place.last_line - place.first_line >= LONG else worded.FUNCTION
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
@@ -243,6 +265,12 @@ class _Sweep:
             if one.fault == SAME and one.item in self._likeliest
         )
         return [self._gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
+
+    def parts(self, line: int) -> list[PlaceQuestion]:
+        """The parts of one line, that a model fills."""
+        target = self._target
+        requests = masked.part_requests(target.place, target.text, self._assignment, line)
+        return [self._gap(request) for request in requests]
 
     def worded(self, count: int) -> list[PlaceQuestion]:
         """The next ones in words."""
@@ -334,6 +362,15 @@ def _moved(target: Target, text: str) -> Place | None:
     lines = tuple(line + more for line in place.lines) if same else tuple(range(last, first, -1))
     moved = replace(place, first_line=first, last_line=last, lines=lines)
     return None if shown(Parsed(place.path, text), moved) is None else moved
+
+
+def changed_line(before: str, after: str) -> int:
+    """The one line, from 1, in which the texts differ; 0 if they differ in more, or have not as many."""
+    old, new = before.split("\n"), after.split("\n")
+    if len(old) != len(new):
+        return 0
+    changed = [number for number, (one, other) in enumerate(zip(old, new, strict=True), 1) if one != other]
+    return changed[0] if len(changed) == 1 else 0
 
 
 def _shown_failure(one: TriedAnswer) -> str:

@@ -248,15 +248,19 @@ class _Route:
         self._candidates: list[TriedAnswer] = []
 
     def carry_out(self, rounds: Rounds) -> Ended:
+        best: TriedAnswer | None = None
         for number, questions in enumerate(rounds(self._candidates)):
+            if best is not None and not any(one.is_smaller for one in questions):
+                break
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
             if spent or self._cost() >= self._direct.limit:
                 break
-            best = self._round(number, questions)
-            if best is not None:
-                return self._won(best)
+            self._round(number, questions)
+            best = choose(self._candidates)
+        if best is not None:
+            return self._won(best)
         return Ended(detail=self._lost(), tried=in_vain(self._candidates))
 
     def _cost(self) -> float:
@@ -266,10 +270,8 @@ class _Route:
             (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN for one in answers
         )
 
-    def _round(self, number: int, questions: Sequence[PlaceQuestion]) -> TriedAnswer | None:
-        """The candidate that is chosen of one round, None if none holds; all are recorded, with the values from before if the run
-        was resumed.
-        """
+    def _round(self, number: int, questions: Sequence[PlaceQuestion]) -> None:
+        """Add the candidates of one round; all are recorded, with the values from before if the run was resumed."""
         inputs = (self._run.commits.head, *(one.item for one in questions))
         entry: JournalEntry[list[TriedAnswer]] = self._run.journal.entry(
             self._pass_id, f"{ROUND} {number}", list[TriedAnswer], inputs
@@ -284,7 +286,6 @@ class _Route:
         with self._run.journal.interrupts.shield():
             for one in made:
                 self._record(one, best)
-        return best
 
     def _placed(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
         """The answers, asked for side by side or in turn, as trees; of equal ones only the first is one."""
