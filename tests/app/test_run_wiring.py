@@ -72,6 +72,7 @@ def test_what_a_run_does_is_timed(till: Project, solved: str) -> None:
         ("sandbox", "setup"),
         ("sandbox", "copied folders"),
         ("tests", "baseline"),
+        ("tests", "goal"),
         ("git", "checkout"),
         ("index_copy", "wait for the index"),
         ("index_copy", "follow the commit"),

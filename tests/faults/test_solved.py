@@ -32,7 +32,7 @@ def test_a_run_without_a_fault_leaves_a_branch_and_its_record_and_nothing_else(
     assert "no sandbox: the tests run model-written code with your privileges" in told.err
     assert told.recorded.ending == ("complete", "")
     assert told.recorded.outcomes == ["applied_and_passed"]
-    assert [row.kind for row in told.recorded.validations] == ["baseline", "attempt", "final"]
+    assert [row.kind for row in told.recorded.validations] == ["baseline", "recheck", "attempt", "final"]
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
     assert told.sessions == ()
 

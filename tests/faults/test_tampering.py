@@ -46,7 +46,13 @@ def test_an_honest_result_with_new_tests_and_configuration_is_complete_and_shown
     till = make_project(tmp_path, TILL, changed)
     told = till.solve_scripted({})
     assert (told.code, told.traces) == (0, {}), told.out + told.err
-    assert [row.kind for row in told.recorded.validations] == ["baseline", "attempt", "final", "restored"]
+    assert [row.kind for row in told.recorded.validations] == [
+        "baseline",
+        "recheck",
+        "attempt",
+        "final",
+        "restored",
+    ]
     restored = told.recorded.tests("restored")
     assert (restored.success, restored.tests_run, restored.tests_passed) == (True, 4, 4)
     assert (
