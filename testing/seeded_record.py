@@ -159,8 +159,9 @@ class Writer:
         minute, day = self.passes, self.task.number
         return f"2026-{1 + day // 28 % 12:02d}-{1 + day % 28:02d}T{day // 336:02d}:{minute:02d}:00.000Z"
 
-    def run(self, name: str, kind: str) -> None:
-        self.kind, self.task_id = kind, f"{name}-{self.task.number:05d}"
+    def begin(self, name: str) -> None:
+        """Write the row of a run that begins."""
+        self.task_id = f"{name}-{self.task.number:05d}"
         row = runs.OrchestratorRunRow(
             task_id=self.task_id,
             repo_path=str(self.top),
@@ -169,6 +170,15 @@ class Writer:
             base_commit="b" * 40,
         )
         self.run_id = runs.append_orchestrator_run(self.conn, row)
+
+    def end(self, status: RunStatus) -> None:
+        """Write how the run ended."""
+        outcome = runs.RunOutcome(status=status, completed_at=self.now())
+        runs.set_outcome(self.conn, self.run_id, outcome)
+
+    def run(self, name: str, kind: str) -> None:
+        self.kind = kind
+        self.begin(name)
         meta = self.open_pass(PassType.META_PLAN, "meta_plan")
         self.retrieval(f"{self.task_id}:meta_plan")
         path = "src/elsewhere.py" if kind == "meta_plan" else self.task.path
@@ -183,9 +193,7 @@ class Writer:
         self.call("part_plan", f"{self.task_id}:part_plan:a", REASONER, json.dumps(steps))
         self.close_pass(part, success=True, plan=json.dumps(steps))
         self.implement()
-        status = RunStatus.FAILED if kind else RunStatus.COMPLETE
-        outcome = runs.RunOutcome(status=status, completed_at=self.now())
-        runs.set_outcome(self.conn, self.run_id, outcome)
+        self.end(RunStatus.FAILED if kind else RunStatus.COMPLETE)
 
     def open_pass(self, kind: PassType, name: str) -> int:
         self.passes += 1

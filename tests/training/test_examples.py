@@ -14,7 +14,6 @@ from tests.training.conftest import COUNTS
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.connection import get_connection, transaction
-from clean_room_agent.db.raw import runs
 from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.logs import LogAnalysisAPI
 
@@ -70,15 +69,7 @@ class DirectRun(Writer):
 
     def answered(self, *answers: tuple[str, str, AttemptOutcome]) -> None:
         """A solved run with these prompts, answers, and what came of them."""
-        self.task_id = f"direct-{self.task.number:05d}"
-        row = runs.OrchestratorRunRow(
-            task_id=self.task_id,
-            repo_path=str(self.top),
-            task_description=self.task.words,
-            timestamp=self.now(),
-            base_commit="b" * 40,
-        )
-        self.run_id = runs.append_orchestrator_run(self.conn, row)
+        self.begin("direct")
         name = "impl:direct:change"
         row_id = self.open_pass(PassType.IMPLEMENT, name)
         for number, (prompt, text, outcome) in enumerate(answers):
@@ -93,8 +84,7 @@ class DirectRun(Writer):
             )
             self.attempt(row_id, call_id, outcome, applied=outcome is not AttemptOutcome.REFUSED)
         self.close_pass(row_id, success=True, diff=self.task.diff)
-        ended = runs.RunOutcome(status=RunStatus.COMPLETE, completed_at=self.now())
-        runs.set_outcome(self.conn, self.run_id, ended)
+        self.end(RunStatus.COMPLETE)
 
 
 def test_a_candidate_that_passed_and_those_that_failed_on_its_prompt_are_pairs(tmp_path: Path) -> None:
