@@ -83,6 +83,8 @@ class DirectRun(Writer):
                 role="coding",
             )
             self.attempt(row_id, call_id, outcome, applied=outcome is not AttemptOutcome.REFUSED)
+            if outcome is AttemptOutcome.APPLIED_AND_PASSED:  # a part of its change, which does not do
+                self.attempt(row_id, call_id, AttemptOutcome.TESTS_FAILED, applied=True)
         self.close_pass(row_id, success=True, diff=self.task.diff)
         self.end(RunStatus.COMPLETE)
 

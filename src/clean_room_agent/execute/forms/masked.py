@@ -167,18 +167,6 @@ def requests(
             yield request
 
 
-def part_requests(place: Place, text: str, assignment: Assignment, line: int) -> Iterator[MaskedRequest]:
-    """Requests for the parts of one line, told in the first way, as among those of `requests`."""
-    parsed = Parsed(place.path, text)
-    visible = shown(parsed, place)
-    if visible is None:
-        return
-    first = _tellings(assignment)[0]
-    builder = _Builder(parsed, visible, assignment, first=first)
-    for mask in _parts(parsed, place).get(line, []):
-        yield builder.request(mask, first, 0)
-
-
 def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
     """The file with the answer in place of the mask, or why it is no candidate. What stands there already is none."""
     parsed = Parsed(place.path, text)

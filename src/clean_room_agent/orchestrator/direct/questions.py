@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import unescaped
 from clean_room_agent.execute.edits.search_replace import line_of
+from clean_room_agent.execute.edits.smaller_changes import smaller_changes
 from clean_room_agent.execute.forms import masked, worded
 from clean_room_agent.execute.forms.masked import Mask, MaskedRequest
 from clean_room_agent.execute.forms.place import (
@@ -69,7 +70,7 @@ class PlaceQuestion(Struct, frozen=True, kw_only=True):
     in several slots keeps it in one: asked side by side, it would be read in each.
     """
     is_smaller: bool = False
-    """Whether it is asked though a candidate holds, since a smaller change may do."""
+    """Whether it is a part of a change that holds, which may do: it is tried without asking."""
 
 
 class NoCandidate(Struct, frozen=True):
@@ -117,7 +118,7 @@ class Questions:
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other. Where
-        one holds, the last round asks for less than it changes.
+        one holds, the last round is less of its change.
         """
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
@@ -126,7 +127,7 @@ class Questions:
                 yield questions
                 held = next((one for one in candidates if one.holds), None)
                 if held is not None:
-                    yield self._smaller(held, candidates)
+                    yield self._smaller(held)
                     return
                 better = self._better(base, candidates)
                 if better is not None:
@@ -135,19 +136,14 @@ class Questions:
                 return
             base = better
 
-    def _smaller(self, held: TriedAnswer, candidates: Sequence[TriedAnswer]) -> list[PlaceQuestion]:
-        """About the parts of the one line that a candidate changes; none if it changes more, or other than the run's head."""
+    def _smaller(self, held: TriedAnswer) -> list[PlaceQuestion]:
+        """What a candidate changes in the run's head, with only some of its parts. No model is asked."""
         place = (held.path, held.symbol)
-        target = next(
-            (one for one in self._targets if (one.place.path, one.place.name) == place and not held.base),
-            None,
-        )
-        line = 0 if target is None else changed_line(target.text, held.text)
-        if target is None or not line or not self._fills:
+        target = next((one for one in self._targets if (one.place.path, one.place.name) == place), None)
+        if target is None or held.base:
             return []
-        asked = {one.item for one in candidates}
-        questions = _Sweep(self._models, target, self._assignment, candidates).parts(line)
-        return [replace(one, is_smaller=True) for one in questions if one.item not in asked]
+        texts = smaller_changes(held.path, held.symbol, target.text, held.text)
+        return [_part_of(held, number, text) for number, text in enumerate(texts, 1)]
 
     def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
         """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`."""
@@ -266,12 +262,6 @@ class _Sweep:
         )
         return [self._gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
-    def parts(self, line: int) -> list[PlaceQuestion]:
-        """The parts of one line, that a model fills."""
-        target = self._target
-        requests = masked.part_requests(target.place, target.text, self._assignment, line)
-        return [self._gap(request) for request in requests]
-
     def worded(self, count: int) -> list[PlaceQuestion]:
         """The next ones in words."""
         return [self._in_words(request) for request in islice(self._worded, count)]
@@ -364,13 +354,25 @@ def _moved(target: Target, text: str) -> Place | None:
     return None if shown(Parsed(place.path, text), moved) is None else moved
 
 
-def changed_line(before: str, after: str) -> int:
-    """The one line, from 1, in which the texts differ; 0 if they differ in more, or have not as many."""
-    old, new = before.split("\n"), after.split("\n")
-    if len(old) != len(new):
-        return 0
-    changed = [number for number, (one, other) in enumerate(zip(old, new, strict=True), 1) if one != other]
-    return changed[0] if len(changed) == 1 else 0
+def _part_of(held: TriedAnswer, number: int, text: str) -> PlaceQuestion:
+    """A part of the candidate's change as a question that the candidate's call has answered."""
+
+    def send(pass_id: str) -> Answered:
+        del pass_id
+        return Answered(text="", call_id=held.answer.call_id, likelihood=held.answer.likelihood)
+
+    def write(answer: Answered) -> str:
+        del answer
+        return text
+
+    return PlaceQuestion(
+        item=f"part {number} of {held.number}",
+        path=held.path,
+        symbol=held.symbol,
+        send=send,
+        write=write,
+        is_smaller=True,
+    )
 
 
 def _shown_failure(one: TriedAnswer) -> str:

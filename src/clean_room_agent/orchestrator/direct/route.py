@@ -290,7 +290,8 @@ class _Route:
     def _placed(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
         """The answers, asked for side by side or in turn, as trees; of equal ones only the first is one."""
         first = len(self._candidates)
-        self._say(f"candidates {first + 1} to {first + len(questions)}: writing")
+        numbers = f"candidates {first + 1} to {first + len(questions)}"
+        self._say(f"{numbers}: {'less of the change' if questions[0].is_smaller else 'writing'}")
 
         def ask(index: int) -> Answered | NoCandidate:
             try:
