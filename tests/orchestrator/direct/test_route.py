@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_project
-from testing.runs.memory_till import memory_till
-from tests.orchestrator.test_goals import GREEN, SPLIT_DOC, definition, nobody
-from tests.orchestrator.test_goals import opened as opened_till
 
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind
@@ -28,8 +25,6 @@ from clean_room_agent.orchestrator.direct.candidates import (
 from clean_room_agent.orchestrator.direct.questions import NoCandidate, PlaceQuestion
 from clean_room_agent.orchestrator.direct.route import (
     Direct,
-    broken_example,
-    held_examples,
     may_change,
     try_direct,
 )
@@ -39,9 +34,6 @@ from clean_room_agent.report.trace import read_trace
 FILES = {"a.py": "a = 0\nb = 0\n", "t.py": "the tests\n"}
 GOAL = GoalTest(name="t.py::a", source=GoalSource.REPOSITORY, path="t.py")
 GOALS = Goals(tests=(GOAL,))
-PLACES = (("till/money.py", "split"),)
-METHOD_DOC = ">>> Purse(3).share(3)\n[1, 1, 1]\n"
-PURSE = "\n\nclass Purse:\n    def __init__(self, cents):\n        self.cents = cents\n\n    def share(self, people):\n        return split(self.cents, people)\n"
 
 
 def judged(files: Mapping[str, str]) -> dict[str, Outcome]:
@@ -301,45 +293,3 @@ def test_a_hint_is_no_goal_test_at_the_base(project: MemoryProject) -> None:
     at_base = stand_on_goals(memory.run, Goals(tests=(GOAL, hint)))
     assert [name for name, _ in at_base.ran.said] == ["t.py::a"]
     assert at_base.ran.whole
-
-
-def test_a_candidate_that_breaks_an_example_which_held_is_told_apart(tmp_path: Path) -> None:
-    documented = definition("split", doc=SPLIT_DOC)
-    with memory_till(tmp_path, GREEN) as till:
-        run = opened_till(till, nobody, (documented,)).run
-        base = run_baseline(run)
-        held = held_examples(run, base, PLACES, ())
-        assert [
-            (call.call, gave) for one in held for call, gave in zip(one.calls, one.gave, strict=True)
-        ] == [("split(9, 3)", "[3, 3, 3]")]
-        money = GREEN["till/money.py"]
-        for text, said in (
-            (
-                money.replace("    return [", "    return [0] if cents == 9 else ["),
-                "gives [0], not [3, 3, 3] as before",
-            ),
-            (money.replace("    return [", "    return 1 // 0, ["), "raises ZeroDivisionError"),
-            (money + "\nMORE = 1\n", ""),
-        ):
-            files = run.commits.tree(run.commits.base).encode({"till/money.py": text})
-            assert isinstance(files, dict)
-            commit = run.commits.commit(files, "Try", parent=run.commits.base)
-            broken = broken_example(run, base, held, commit)
-            assert said in broken
-            assert bool(said) == bool(broken)
-
-
-def test_an_example_that_a_goal_test_wants_changed_is_none(tmp_path: Path) -> None:
-    goal = GoalTest(name="t", source=GoalSource.STATED, call="split(9, 3)", wanted="[3, 3, 4]")
-    with memory_till(tmp_path, GREEN) as till:
-        run = opened_till(till, nobody, (definition("split", doc=SPLIT_DOC),)).run
-        assert held_examples(run, run_baseline(run), PLACES, (goal,)) == ()
-
-
-def test_the_examples_of_a_method_are_run_by_its_class(tmp_path: Path) -> None:
-    files = {**GREEN, "till/money.py": GREEN["till/money.py"] + PURSE}
-    definitions = (definition("Purse"), definition("Purse.share", doc=METHOD_DOC))
-    with memory_till(tmp_path, files) as till:
-        run = opened_till(till, nobody, definitions).run
-        (held,) = held_examples(run, run_baseline(run), (("till/money.py", "Purse.share"),), ())
-        assert [call.call for call in held.calls] == ["Purse(3).share(3)"]

@@ -5,7 +5,7 @@ Shown failing code, small models repair it no better than they write it anew, an
 loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, NamedDefinition, TracedFunction
+from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
@@ -21,7 +21,6 @@ from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRo
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
-from clean_room_agent.execute.goals.confirming import Looked
 from clean_room_agent.languages.test_names import file_part
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import (
@@ -40,14 +39,13 @@ from clean_room_agent.orchestrator.direct.questions import (
     Rounds,
     Target,
 )
+from clean_room_agent.orchestrator.direct.seen_calls import SeenCalls, broken_example, held_examples
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
-from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
 from clean_room_agent.orchestrator.goals import as_told
 from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
-from clean_room_agent.orchestrator.stated_goals import Found, Seen, StatedGoals
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
 from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
@@ -70,15 +68,6 @@ OBSERVED_CHARS = 900
 """Of what was observed, in a prompt of some 1,500 tokens."""
 
 
-class HeldExamples(Struct, frozen=True, kw_only=True):
-    """Examples that are run from one file of tests."""
-
-    home: Home
-    calls: tuple[Looked, ...]
-    gave: tuple[str, ...]
-    """What each gave at the base, which is what its documentation says."""
-
-
 class Direct(Struct, frozen=True, kw_only=True):
     """What the direct route works on."""
 
@@ -87,7 +76,7 @@ class Direct(Struct, frozen=True, kw_only=True):
     """The step's tests at the head."""
     places: tuple[str, ...]
     """The definitions that it asks about, for people: names without their files."""
-    held: tuple[HeldExamples, ...] = ()
+    held: tuple[SeenCalls, ...] = ()
     """Documented examples of the places, which a candidate must not break."""
     limit: int
     """Answer tokens that it may take, with those that are read at a tenth."""
@@ -498,50 +487,3 @@ def may_change(run: Run, tree: Tree, path: str, files: Sequence[str]) -> bool:
     if is_test_path(path) or is_test_configuration(path) or path in run.deciding.files:
         return False
     return not matches_glob(path, run.limits.edit.protected) and bool(tree.texts((path,))[0])
-
-
-def held_examples(
-    run: Run, base: TestRun, places: Sequence[tuple[str, str]], goals: Sequence[GoalTest]
-) -> tuple[HeldExamples, ...]:
-    """The examples of the definitions (path, name) that hold at the base, without those that a goal test wants changed."""
-    entry = run.journal.entry(
-        run.task.task_id, "held_examples", tuple[HeldExamples, ...], (run.commits.head,)
-    )
-    if entry.value is not None:
-        return entry.value
-
-    def defined(subjects: Collection[tuple[str, str]]) -> list[NamedDefinition]:
-        found = run.context.definitions(tuple(sorted({name for _, name in subjects})))
-        return [one for one in found if (one.path, one.name) in subjects]
-
-    owners = defined({(path, name.partition(".")[0]) for path, name in places})
-    stated = StatedGoals(run, GoalRuns(run, base), Found())
-    changed = {goal.call for goal in goals}
-    kept: dict[str, list[Seen]] = {}
-    for seen in stated.looked(stated.examples(defined(places), owners)):
-        holds = not seen.observation.problem and {"equal", "raises"} & set(*seen.observation.matches[:1])
-        if holds and seen.case.claim.call not in changed:
-            kept.setdefault(seen.case.home.path, []).append(seen)
-    return entry.keep(
-        tuple(
-            HeldExamples(
-                home=same[0].case.home,
-                calls=tuple(seen.case.looked for seen in same),
-                gave=tuple(seen.observation.described() for seen in same),
-            )
-            for same in kept.values()
-        )
-    )
-
-
-def broken_example(run: Run, base: TestRun, held: Sequence[HeldExamples], commit: str) -> str:
-    """The first of the examples that gives something else in the commit, and what; "" if all hold."""
-    runs = GoalRuns(run, base)
-    for same in held:
-        for call, gave, seen in zip(
-            same.calls, same.gave, runs.look(same.home, same.calls, at=commit), strict=True
-        ):
-            now = seen.problem or seen.described()
-            if now != gave:
-                return f"the documented example {call.call} gives {now}, not {gave} as before"
-    return ""
