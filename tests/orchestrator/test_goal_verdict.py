@@ -207,6 +207,13 @@ def test_the_status_by_the_goal_tests(evidence: tuple[GoalOutcome, ...], status:
     assert (found, bool(reason)) == (status, status is not RunStatus.COMPLETE)
 
 
+def test_a_doubt_leaves_what_only_words_show_unproven() -> None:
+    stated = outcome(GoalSource.STATED, trust="shown", green=True)
+    assert verdict_of((stated,), doubt="two differ") == (RunStatus.UNPROVEN, "two differ")
+    proof = outcome(GoalSource.REPOSITORY, trust="proof", green=True)
+    assert verdict_of((stated, proof), doubt="two differ") == (RunStatus.COMPLETE, "")
+
+
 def test_a_task_without_goal_tests_has_nothing_open() -> None:
     assert verdict_of(())[1] == NOTHING_SHOWS
     assert not has_open_goal((outcome(GoalSource.WRITTEN, trust="hint", green=False),))

@@ -486,7 +486,7 @@ def _status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str]:
     if unfinished is not None or judged is None:
         return unfinished or (RunStatus.FAILED, "")
     untested = UNTESTED if judged.verdict.reason == UNTESTED else ""
-    return verdict_of(judged.evidence, untested=untested)
+    return verdict_of(judged.evidence, untested=untested, doubt=run.progress.doubt)
 
 
 def _unfinished(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] | None:

@@ -105,9 +105,11 @@ def still_red(goals: Goals, run: TestRun) -> frozenset[str]:
     return run.red() & added
 
 
-def verdict_of(evidence: Collection[GoalOutcome], *, untested: str = "") -> tuple[RunStatus, str]:
+def verdict_of(
+    evidence: Collection[GoalOutcome], *, untested: str = "", doubt: str = ""
+) -> tuple[RunStatus, str]:
     """The status of a result in which nothing fails that passed before, and why it is not complete; `untested` says that
-    no test ran at all.
+    no test ran at all, `doubt` why goal tests that only the task's words gave do not decide.
     """
     red = [one for one in evidence if not one.green]
     given = [one.name for one in red if one.source is GoalSource.GIVEN]
@@ -119,8 +121,10 @@ def verdict_of(evidence: Collection[GoalOutcome], *, untested: str = "") -> tupl
     asked = next((one for one in red if one.source in ASKED), None)
     if asked is not None:
         return RunStatus.UNPROVEN, f"what the task's words ask for is still red: {asked.words}"
-    if any(one.shows for one in evidence):
+    if any(one.shows and (not doubt or one.trust == "proof") for one in evidence):
         return RunStatus.COMPLETE, ""
+    if doubt:
+        return RunStatus.UNPROVEN, doubt
     changed = next((one.name for one in red if one.after == ONLY_CHANGED), "")
     if changed:
         return RunStatus.UNPROVEN, f"{changed} {ONLY_CHANGED}"

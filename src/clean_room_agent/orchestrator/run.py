@@ -239,6 +239,8 @@ class Progress(Struct, kw_only=True):
     """The tests that were red at the base and show that the task is done once they are green."""
     tried: tuple[Tried, ...] = ()
     """What the direct route tried in vain, best first."""
+    doubt: str = ""
+    """Why the goal tests that the task's words gave do not decide: another change does as well, and differs elsewhere."""
     trace: Trace = NO_TRACE
     """What the tests of the snapshot depended on."""
     asked: frozenset[str] = frozenset()

@@ -169,6 +169,12 @@ class StatedGoals:
             cases += self._cases(known, [claim for claim in claims if known.usable(claim.call, claim.setup)])
         return cases[:MAX_EXAMPLES]
 
+    def beside(self, calls: Sequence[str]) -> list[Case]:
+        """These calls, of what the words name."""
+        known, _ = self._read(self._words)
+        known = self._with_test_names(known)
+        return self._cases(known, [Claim(call=call) for call in calls if known.usable(call, ())])
+
     def ask(self, seen: Sequence[Seen], mentioned: Sequence[NamedDefinition]) -> None:
         """Ask a model for what the words do not say plainly, and add what holds of its answers."""
         unclear = [

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_project
+from testing.runs.memory_till import memory_till
+from tests.orchestrator.test_goals import GREEN, definition, nobody
+from tests.orchestrator.test_goals import opened as opened_till
 
-from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
+from clean_room_agent.artifacts.goals import NOTHING_GIVEN, Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
@@ -29,6 +32,7 @@ from clean_room_agent.orchestrator.direct.route import (
     try_direct,
 )
 from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.goals import collect_goals
 from clean_room_agent.report.trace import read_trace
 
 FILES = {"a.py": "a = 0\nb = 0\n", "t.py": "the tests\n"}
@@ -293,3 +297,35 @@ def test_a_hint_is_no_goal_test_at_the_base(project: MemoryProject) -> None:
     at_base = stand_on_goals(memory.run, Goals(tests=(GOAL, hint)))
     assert [name for name, _ in at_base.ran.said] == ["t.py::a"]
     assert at_base.ran.whole
+
+
+RIGHT = "    return [cents // people + (i < cents % people) for i in range(people)]\n"
+SPECIAL = "    return [cents // people + (i < cents % people and cents == 100) for i in range(people)]\n"
+
+
+@pytest.mark.parametrize("texts", [(RIGHT, SPECIAL), (RIGHT, RIGHT.replace("(i <", "int(i <"))])
+def test_two_changes_that_hold_and_differ_beside_the_goals_call_are_a_doubt(
+    tmp_path: Path, texts: tuple[str, str]
+) -> None:
+    words = "`split(100, 3)` gives [33, 33, 33] but it should give [34, 33, 33]"
+    with memory_till(tmp_path, GREEN, task=words) as till:
+        run = opened_till(till, nobody, (definition("split"),)).run
+        goals = collect_goals(run, run_baseline(run), NOTHING_GIVEN)
+        at_base = stand_on_goals(run, goals)
+        money = GREEN["till/money.py"]
+        old = next(line for line in money.splitlines(keepends=True) if "return [" in line)
+        questions = [
+            replace(
+                question(text, money.replace(old, text), asked=[]),
+                path="till/money.py",
+                symbol="split",
+                write=lambda answer: answer.text,
+            )
+            for text in texts
+        ]
+        direct = Direct(goals=goals, base=at_base.standard, places=("split",), limit=1_000)
+        assert try_direct(run, direct, lambda _: [questions])
+        if texts[1] == SPECIAL:
+            assert "gives [34, 34, 33] with this change, [33, 33, 33] with another" in run.progress.doubt
+        else:
+            assert run.progress.doubt == ""

@@ -1,11 +1,17 @@
 from pathlib import Path
 
+from msgspec.structs import replace
 from testing.runs.memory_till import memory_till
 from tests.orchestrator.test_goals import GREEN, SPLIT_DOC, definition, nobody
 from tests.orchestrator.test_goals import opened as opened_till
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
-from clean_room_agent.orchestrator.direct.seen_calls import broken_example, held_examples
+from clean_room_agent.orchestrator.direct.seen_calls import (
+    beside_goals,
+    broken_example,
+    held_examples,
+    values_of,
+)
 from clean_room_agent.orchestrator.full_tests import run_baseline
 
 PLACES = (("till/money.py", "split"),)
@@ -53,3 +59,27 @@ def test_the_examples_of_a_method_are_run_by_its_class(tmp_path: Path) -> None:
         run = opened_till(till, nobody, definitions).run
         (held,) = held_examples(run, run_baseline(run), (("till/money.py", "Purse.share"),), ())
         assert [call.call for call in held.calls] == ["Purse(3).share(3)"]
+
+
+def test_calls_beside_a_goals_call_tell_two_changes_apart(tmp_path: Path) -> None:
+    words = "`split(100, 3)` gives [33, 33, 33] but it should give [34, 33, 33]"
+    goal = GoalTest(name="t", source=GoalSource.STATED, call="split(100, 3)", wanted="[34, 33, 33]")
+    proof = replace(goal, source=GoalSource.REPOSITORY)
+    with memory_till(tmp_path, GREEN, task=words) as till:
+        run = opened_till(till, nobody, (definition("split"),)).run
+        base = run_baseline(run)
+        assert beside_goals(run, base, (proof,)) == ()
+        (calls,) = beside_goals(run, base, (goal,))
+        at_base = values_of(run, base, (calls,), run.commits.base)
+        assert dict(zip([one.call for one in calls.calls], calls.gave, strict=True)) == at_base
+        assert at_base["split(101, 3)"] == "[33, 33, 33]"
+        money = GREEN["till/money.py"].replace(
+            "    return [", "    return [34, 33, 33] if cents == 100 else ["
+        )
+        files = run.commits.tree(run.commits.base).encode({"till/money.py": money})
+        assert isinstance(files, dict)
+        special = run.commits.commit(files, "Only this amount", parent=run.commits.base)
+        now = values_of(run, base, (calls,), special)
+        differing = [call for call, value in now.items() if value != at_base[call]]
+        assert differing
+        assert all(call.startswith("split(100, ") for call in differing)

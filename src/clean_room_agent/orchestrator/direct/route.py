@@ -39,7 +39,13 @@ from clean_room_agent.orchestrator.direct.questions import (
     Rounds,
     Target,
 )
-from clean_room_agent.orchestrator.direct.seen_calls import SeenCalls, broken_example, held_examples
+from clean_room_agent.orchestrator.direct.seen_calls import (
+    SeenCalls,
+    beside_goals,
+    broken_example,
+    held_examples,
+    values_of,
+)
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
 from clean_room_agent.orchestrator.goals import as_told
@@ -203,6 +209,8 @@ class Ended(Struct, frozen=True, kw_only=True):
     diff: str = ""
     path: str = ""
     symbol: str = ""
+    doubt: str = ""
+    """What tells it from another candidate that holds as well, in words; "" if nothing is known to."""
     tried: tuple[Tried, ...] = ()
     """If none holds: what was tried."""
 
@@ -221,6 +229,7 @@ def _accept(run: Run, ended: Ended) -> None:
     plan.done.append(StepDone(part_id=PART, step=step, commit=ended.commit))
     run.commits.head = ended.commit
     run.progress.accepted = ended.tests
+    run.progress.doubt = ended.doubt
     if not run.journal.behind:
         run.commits.keep_head()
     run.report_progress()
@@ -439,6 +448,26 @@ class _Route:
             timestamp=self._run.recorder.now(),
         )
 
+    def _doubt(self, best: TriedAnswer) -> str:
+        """A call for which another candidate that holds gives something else than the best, where only the task's words show
+        that either is right; "" if there is none.
+        """
+        run, base = self._run, self._direct.base
+        goals = self._direct.goals.tests
+        others = [one for one in self._candidates if one.holds and one is not best][:MOST_SUITES]
+        if not others or any(goal.trust == "proof" for goal in goals):
+            return ""
+        calls = beside_goals(run, base, goals)
+        values = values_of(run, base, calls, best.commit)
+        for one in others:
+            for call, value in values_of(run, base, calls, one.commit).items():
+                if value != values[call]:
+                    return (
+                        f"{call} gives {values[call]} with this change, {value} with another that does as well "
+                        f"(candidate {one.number}); --check 'assert {call} == …' decides"
+                    )
+        return ""
+
     def _won(self, best: TriedAnswer) -> Ended:
         assert best.judgment is not None, "only what passed its tests holds"
         detail = f"candidate {best.number} of {len(self._candidates)}: {best.judgment.verdict.reason}"
@@ -449,6 +478,7 @@ class _Route:
             diff=best.diff,
             path=best.path,
             symbol=best.symbol,
+            doubt=self._doubt(best),
         )
 
     def _lost(self) -> str:

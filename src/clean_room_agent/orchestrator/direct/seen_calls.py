@@ -2,12 +2,13 @@
 of it than the goal tests do.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.goals import GoalTest, NamedDefinition
-from clean_room_agent.execute.goals.confirming import Looked
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition
+from clean_room_agent.execute.goals.confirming import UNSTABLE, Looked
+from clean_room_agent.execute.goals.neighbours import neighbours
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.stated_goals import Found, Seen, StatedGoals
@@ -43,26 +44,46 @@ def held_examples(
         holds = not seen.observation.problem and {"equal", "raises"} & set(*seen.observation.matches[:1])
         if holds and seen.case.claim.call not in changed:
             kept.setdefault(seen.case.home.path, []).append(seen)
-    return entry.keep(
-        tuple(
-            SeenCalls(
-                home=same[0].case.home,
-                calls=tuple(seen.case.looked for seen in same),
-                gave=tuple(seen.observation.described() for seen in same),
-            )
-            for same in kept.values()
+    return entry.keep(_by_home(kept))
+
+
+def _by_home(kept: Mapping[str, Sequence[Seen]]) -> tuple[SeenCalls, ...]:
+    return tuple(
+        SeenCalls(
+            home=same[0].case.home,
+            calls=tuple(seen.case.looked for seen in same),
+            gave=tuple(seen.observation.described() for seen in same),
         )
+        for same in kept.values()
     )
+
+
+def beside_goals(run: Run, base: TestRun, goals: Sequence[GoalTest]) -> tuple[SeenCalls, ...]:
+    """Calls that differ in a literal from those that the task's words make, as far as they can be made at the base."""
+    stated = StatedGoals(run, GoalRuns(run, base), Found())
+    calls = [call for goal in goals if goal.source is GoalSource.STATED for call in neighbours(goal.call)]
+    kept: dict[str, list[Seen]] = {}
+    for seen in stated.looked(stated.beside(calls)):
+        if not seen.observation.problem and not UNSTABLE.search(seen.observation.described()):
+            kept.setdefault(seen.case.home.path, []).append(seen)
+    return _by_home(kept)
+
+
+def values_of(run: Run, base: TestRun, calls: Sequence[SeenCalls], commit: str) -> dict[str, str]:
+    """What each of the calls gives in the commit, by call."""
+    runs = GoalRuns(run, base)
+    return {
+        call.call: seen.problem or seen.described()
+        for same in calls
+        for call, seen in zip(same.calls, runs.look(same.home, same.calls, at=commit), strict=True)
+    }
 
 
 def broken_example(run: Run, base: TestRun, held: Sequence[SeenCalls], commit: str) -> str:
     """The first of the examples that gives something else in the commit, and what; "" if all hold."""
-    runs = GoalRuns(run, base)
     for same in held:
-        for call, gave, seen in zip(
-            same.calls, same.gave, runs.look(same.home, same.calls, at=commit), strict=True
-        ):
-            now = seen.problem or seen.described()
-            if now != gave:
-                return f"the documented example {call.call} gives {now}, not {gave} as before"
+        now = values_of(run, base, (same,), commit)
+        for call, gave in zip(same.calls, same.gave, strict=True):
+            if now[call.call] != gave:
+                return f"the documented example {call.call} gives {now[call.call]}, not {gave} as before"
     return ""
