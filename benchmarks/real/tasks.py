@@ -185,14 +185,26 @@ class Bench(Struct, frozen=True, kw_only=True):
         return tuple(sorted(report.passed()))
 
     def solved(self, task: Task, tree: Path) -> bool:
-        """Whether the tests that judge pass on a copy of the tree, whatever its own tests have become."""
-        copy = tree.with_name("judged")
+        """Whether the tests that judge pass on a copy of the tree, whatever its own tests have become.
+
+        Raises:
+            BenchmarkError: these tests do not run here at all, so nothing is known.
+        """
+        report = self._judged(task, tree, tree.with_name("judged"))
+        if not report.outcomes:
+            unchanged = self._judged(task, self.folder(task.id) / "start", tree.with_name("judged"))
+            if not unchanged.outcomes:
+                raise BenchmarkError(f"{task.id}: the tests that judge do not run\n{unchanged.output}")
+        return set(task.must_pass) <= report.passed()
+
+    def _judged(self, task: Task, tree: Path, copy: Path) -> Report:
+        """The run of the tests that judge on a copy of the tree, which is gone afterwards."""
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(tree, copy, ignore=shutil.ignore_patterns(".git", ".clean_room"), symlinks=True)
         shutil.copytree(self.folder(task.id) / "judge", copy, dirs_exist_ok=True)
         report = self.run_suite(copy, task.judge_command, task.environment)
         shutil.rmtree(copy)
-        return set(task.must_pass) <= report.passed()
+        return report
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
