@@ -235,6 +235,24 @@ def test_a_call_in_the_words_that_is_wrong_is_the_goal_rather_than_a_red_test_th
     assert {test.source.value for test in same.tests} == {"repository", "stated"}
 
 
+@pytest.mark.parametrize(
+    ("words", "source"),
+    [
+        ("Write what is missing in money.py.", "repository"),
+        ("Write receipt() and what is missing in money.py.", "repository"),
+        ("Write what is missing in receipt.py.", ""),
+    ],
+)
+def test_red_tests_that_import_a_file_which_the_words_name_are_about_it(
+    collect: Project, words: str, source: str
+) -> None:
+    files = {**RED, "till/receipt.py": "def receipt(lines):\n    return lines\n"}
+    goals = collect(
+        words, lambda _: "no", files=files, definitions=(definition("receipt", "till/receipt.py"),)
+    )
+    assert {test.source.value for test in goals.tests} == ({source} if source else set())
+
+
 def test_examples_are_not_looked_at_beside_red_tests(collect: Project) -> None:
     goals = collect("split() loses cents", files=RED, definitions=(definition("split", doc=SPLIT_DOC),))
     assert [test.source.value for test in goals.tests] == ["repository"]

@@ -9,7 +9,7 @@ import ast
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
 from msgspec.structs import replace
@@ -234,7 +234,8 @@ def related_red_tests(
     run: Run, baseline: TestRun, mentioned: Sequence[NamedDefinition]
 ) -> tuple[list[GoalTest], bool]:
     """The red tests of the baseline that the task is about, and whether its words name them; else they are about what the
-    words name; where they name nothing, all, if there are few. What fails because the environment lacks something is none.
+    words name, or import a file that these name; where they name nothing, all, if there are few. What fails because the
+    environment lacks something is none.
     """
     words = run.task.description
     tree = run.commits.tree(run.commits.base)
@@ -286,7 +287,16 @@ def _is_about(
     if any(re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", text) for word in last_names):
         return True
     stems = {path.rpartition("/")[2].partition(".")[0] for path in files}
-    return any(re.search(rf"(?<![\w$]){re.escape(stem)}(?![\w$])", text) for stem in stems if len(stem) > 2)
+    if any(re.search(rf"(?<![\w$]){re.escape(stem)}(?![\w$])", text) for stem in stems if len(stem) > 2):
+        return True
+    return bool(stems) and _imports(_file_of(run, name), stems)
+
+
+def _imports(text: str, modules: Collection[str]) -> bool:
+    """Whether the text of a test imports one of the modules, which are last parts of names."""
+    wanted = "|".join(map(re.escape, modules))
+    line = rf"^.*(?:\bimport\b|\bfrom\b|\brequire\b).*(?<![\w$])(?:{wanted})(?![\w$])"
+    return re.search(line, text, re.MULTILINE) is not None
 
 
 def as_told(run: Run, goals: Sequence[GoalTest]) -> tuple[GoalTest, ...]:
