@@ -47,7 +47,7 @@ AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 
 def rounds(
-    candidates: Sequence[TriedAnswer], *targets: Target, fills: bool = True
+    candidates: Sequence[TriedAnswer], *targets: Target, fills: bool = True, probed: list[bool] | None = None
 ) -> Iterator[list[PlaceQuestion]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
@@ -56,7 +56,12 @@ def rounds(
         del path
         return texts.get(commit) or next(one.text for one in candidates if one.commit == commit)
 
-    return Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=fills).rounds(candidates)
+    def can_fill() -> bool:
+        if probed is not None:
+            probed.append(fills)
+        return fills
+
+    return Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=can_fill).rounds(candidates)
 
 
 def candidate(
@@ -109,6 +114,14 @@ def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
     asked = [items(one) for one in rounds([], LATER) if one]
     assert all("function" in item for one in asked for item in one)
     assert asked[0][0] == "a.py::later function 0"
+
+
+def test_whether_the_model_fills_gaps_is_asked_once_and_only_where_there_is_one() -> None:
+    probed: list[bool] = []
+    next(rounds([], LATER, probed=probed))
+    assert probed == []
+    assert list(rounds([], TOTAL, probed=probed))
+    assert probed == [True]
 
 
 def test_a_function_of_one_line_is_not_taken_for_one_to_be_written() -> None:

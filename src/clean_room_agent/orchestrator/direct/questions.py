@@ -4,6 +4,7 @@ before drawn ones; then the candidates that came nearest are gone on from.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 
 from msgspec import Struct
@@ -105,15 +106,17 @@ class Questions:
         at_base: GoalRun,
         texts: Callable[[str, str], str],
         *,
-        fills: bool,
+        fills: Callable[[], bool],
     ) -> None:
-        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps."""
+        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps, which is asked once,
+        and only if there is one.
+        """
         self._models = models
         self._assignment = assignment
         self._at_base = at_base
         self._targets = targets
         self._texts = texts
-        self._fills = fills
+        self._fills = cache(fills)
 
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
@@ -163,7 +166,7 @@ class Questions:
         targets = self._targets if base is None else self._targets_in(base)
         sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
         likeliest = sweeps[:WORDED_PLACES]
-        filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
+        filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
         yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
@@ -209,7 +212,7 @@ class Questions:
             place = None if target is None else _moved(target, one.text)
             if target is None or place is None:
                 continue
-            if self._fills:
+            if self._fills():
                 changed = replace(target, place=place, text=one.text)
                 yield from self._gaps([_Sweep(self._models, changed, self._assignment, candidates, base=one)])
             yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)

@@ -105,8 +105,10 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         goals=as_told(run, goals),
         observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
     )
-    run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-    fills = run.models.can_fill(pass_id=_pass_id(run))
+
+    def fills() -> bool:
+        run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
+        return run.models.can_fill(pass_id=_pass_id(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
