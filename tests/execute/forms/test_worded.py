@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
@@ -240,6 +241,32 @@ def test_a_long_prompt_leaves_out_what_matters_least_and_a_long_definition_is_no
     long = TEXT.replace("        total =", "        values = sorted(values)\n" * 400 + "        total =")
     place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420,))
     assert list(requests(FUNCTION, place, long, ASSIGNMENT)) == []
+
+
+STUB = "def later(value):\n    pass\n"
+LATER = Place(path="b.py", name="later", first_line=1, last_line=2, lines=(2,))
+
+
+def test_what_has_still_to_be_written_is_as_long_as_it_has_to_be() -> None:
+    (stub,) = requests(FUNCTION, LATER, STUB, ASSIGNMENT, draws=1)
+    assert stub.max_answer_tokens == FUNCTION.max_answer_tokens
+    (written,) = requests(FUNCTION, PLACE, TEXT, ASSIGNMENT, draws=1)
+    assert written.max_answer_tokens < FUNCTION.max_answer_tokens / 2
+
+
+def test_long_instructions_are_shown_with_what_has_still_to_be_written() -> None:
+    long = Assignment(task="Say what it does at length. " * 300)
+    (stub,) = requests(FUNCTION, LATER, STUB, long, draws=1)
+    assert long.task.strip() in FUNCTION.render(stub.inputs)
+    assert list(requests(FUNCTION, PLACE, TEXT, long)) == []
+
+
+def test_many_calls_are_told_in_a_line_each_and_few_tests_with_their_text() -> None:
+    calls = tuple(replace(GOAL, name=f"t{number}", call=f"f({number})") for number in range(12))
+    texts = tuple(replace(GOAL, name=f"u{number}", call="", code="def u(): ...") for number in range(5))
+    (request,) = requests(FUNCTION, PLACE, TEXT, Assignment(task="x", goals=(*texts, *calls)), draws=1)
+    told = request.inputs.evidence
+    assert (told.count("def u()"), told.count("gives 1.33")) == (3, 7)
 
 
 def test_the_first_draw_is_the_likeliest_answer() -> None:

@@ -30,6 +30,12 @@ AROUND_CHARS = 160
 """Of what a file defines beside a definition, on one line."""
 
 
+STUB = re.compile(
+    r"(?:pass|\.\.\.|return(?: None| null| undefined)?|(?:raise NotImplementedError|throw new Error)\b.*);?"
+)
+"""The only line of a body that has still to be written."""
+
+
 class Place(Struct, frozen=True, kw_only=True):
     """A definition, in a file with a known text."""
 
@@ -220,6 +226,12 @@ class Shown(Struct, frozen=True, kw_only=True):
         """The first paragraph of the docstring as a line of its own; empty if there is none."""
         text = f'{self.indent}"""{self.summary}"""'
         return (Row(number=self.summary_line, text=text),) if self.summary else ()
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether it has still to be written."""
+        body = [row.text.strip() for row in self.body if row.text.strip(" \t}")]
+        return len(body) == 1 and STUB.fullmatch(body[0]) is not None
 
     @property
     def code(self) -> SourcedText:

@@ -8,7 +8,7 @@ out, what it lacks is put back. Where more than one reading is possible, it is r
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -50,6 +50,8 @@ from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.syntax import grammar_of, node_text, walk
 
 PROMPT_TOKENS = 1500
+STUB_PROMPT_TOKENS = 3000
+"""Of one about what has still to be written: the task's words are all that is known of it, and are often long."""
 PART_TOKENS = 600
 """Of a definition that is too long to be shown whole."""
 LINES_TOKENS = 400
@@ -57,6 +59,9 @@ LINES_TOKENS = 400
 MOST_DRAWS = 8
 TEMPERATURE = 0.7
 MOST_GOALS = 3
+"""Goal tests that are told with their text."""
+MOST_CALLS = 10
+"""Goal tests that are told in a line each, if there is room."""
 MOST_RELATED = 8
 PROSE_BEFORE = re.compile(
     r"^[ \t]*(?:@|async\b|def\b|class\b|export\b|function\b|const\b|let\b|import\b|from\b)", re.MULTILINE
@@ -193,8 +198,11 @@ def requests(
     inputs = _form_inputs(prompt, place, text, assignment, failed)
     if inputs is None:
         return
-    # A definition that is written anew can grow by half.
+    # A definition that is written anew can grow by half; one that has still to be written is as long as it has to be.
+    visible = shown(Parsed(place.path, text), place)
     most = LINES_TOKENS if prompt is LINES else 120 + estimate(inputs.code) * 3 // 2
+    if prompt is FUNCTION and visible is not None and visible.is_stub:
+        most = prompt.max_answer_tokens
     for draw in range(draws):
         sampling = sampling_of(draw, temperature=TEMPERATURE)
         yield FormRequest(prompt=prompt, inputs=inputs, sampling=sampling, draw=draw, max_answer_tokens=most)
@@ -279,7 +287,7 @@ def _form_inputs(
     code = compose((visible.sourced(visible.heads), visible.code))
     whole = FormInputs(
         task=assignment.task,
-        evidence="\n".join(_goal_line(goal) for goal in assignment.goals[:MOST_GOALS]),
+        evidence=_evidence(assignment.goals, MOST_CALLS),
         observed=assignment.observed,
         path=place.path,
         name=place.name,
@@ -290,14 +298,16 @@ def _form_inputs(
         language=grammar_of(place.path) or "",
         failed=failed,
     )
-    bare = replace(whole, related="", observed="")
-    tried = [whole, replace(whole, related=""), bare]
+    few = replace(whole, evidence=_evidence(assignment.goals, MOST_GOALS))
+    bare = replace(few, related="", observed="")
+    tried = [whole, few, replace(few, related=""), bare]
     if prompt is LINES and place.lines:
         tried.append(
             replace(bare, code=compose((visible.sourced(visible.heads), _around(visible, place.lines[0]))))
         )
+    room = STUB_PROMPT_TOKENS if visible.is_stub else PROMPT_TOKENS
     for inputs in tried:
-        if estimate(prompt.system) + estimate(prompt.render(inputs)) <= PROMPT_TOKENS:
+        if estimate(prompt.system) + estimate(prompt.render(inputs)) <= room:
             return inputs
     return None
 
@@ -309,6 +319,13 @@ def _around(visible: Shown, line: int) -> SourcedText:
     kept = {row.number for row, total in zip(nearest, totals, strict=True) if total <= PART_TOKENS}
     rows = tuple(row for row in visible.body if row.number in kept)
     return without_line_end(visible.sourced((*visible.top, *rows)))
+
+
+def _evidence(goals: Sequence[GoalTest], most: int) -> str:
+    """What the goal tests show, at most `MOST_GOALS` of them with their text."""
+    long = [goal for goal in goals if not (goal.call and goal.wanted)][:MOST_GOALS]
+    told = [goal for goal in goals if goal in long or (goal.call and goal.wanted)]
+    return "\n".join(map(_goal_line, told[:most]))
 
 
 def _goal_line(goal: GoalTest) -> str:

@@ -2,7 +2,6 @@
 before drawn ones; then the candidates that came nearest are gone on from.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -47,10 +46,6 @@ MOST_NEARER = 2
 """Candidates that are gone on from."""
 LONG = 40
 """Lines from which on a definition's wrong lines are asked for, not all of it."""
-STUB = re.compile(
-    r"(?:pass|\.\.\.|return(?: None| null| undefined)?|(?:raise NotImplementedError|throw new Error)\b.*);?"
-)
-"""The only line of a body that has still to be written."""
 
 
 class PlaceQuestion(Struct, frozen=True, kw_only=True):
@@ -253,8 +248,7 @@ class _Sweep:
     def is_stub(self) -> bool:
         """Whether the definition has still to be written."""
         visible = shown(Parsed(self._target.place.path, self._target.text), self._target.place)
-        body = [] if visible is None else [row.text.strip() for row in visible.body if row.text.strip(" \t}")]
-        return len(body) == 1 and STUB.fullmatch(body[0]) is not None
+        return visible is not None and visible.is_stub
 
     def gaps(self) -> list[PlaceQuestion]:
         """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
