@@ -163,7 +163,8 @@ class Questions:
         likeliest = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
-        yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
+        for count in (1, DRAWS_AT_A_TIME):  # the likeliest is often right, and side by side each slot reads the prompt
+            yield from (sweep.worded(count) for sweep in sweeps if sweep.is_stub)
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
