@@ -3,8 +3,10 @@
 import itertools
 import re
 import textwrap
+from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 from tree_sitter import Node, Tree
 
 from clean_room_agent.artifacts.goals import GoalTest, TracedFunction
@@ -228,12 +230,6 @@ class Shown(Struct, frozen=True, kw_only=True):
         return (Row(number=self.summary_line, text=text),) if self.summary else ()
 
     @property
-    def is_stub(self) -> bool:
-        """Whether it has still to be written."""
-        body = [row.text.strip() for row in self.body if row.text.strip(" \t}")]
-        return len(body) == 1 and STUB.fullmatch(body[0]) is not None
-
-    @property
     def code(self) -> SourcedText:
         """The definition, without line end."""
         text = self.sourced((*self.top, *self.documented, *self.body))
@@ -272,6 +268,42 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
         summary=summary,
         summary_line=hidden[0],
     )
+
+
+def is_stub(parsed: Parsed, place: Place) -> bool:
+    """Whether the place has still to be written: a function with nothing in it, or a class of which most methods are such."""
+    methods = _methods(parsed, place)
+    if methods:
+        return 2 * sum(is_stub(parsed, method) for method in methods) > len(methods)
+    visible = shown(parsed, place)
+    body = [] if visible is None else [row.text.strip() for row in visible.body if row.text.strip(" \t}")]
+    return len(body) == 1 and STUB.fullmatch(body[0]) is not None
+
+
+def class_to_write(place: Place, text: str) -> Place | None:
+    """The class of a method, if that has still to be written, as most methods of the class: none shows anything without the
+    others, which may not even be declared.
+    """
+    holder = place.name.rpartition(".")[0]
+    parsed = Parsed(place.path, text)
+    whole = next((one for one in _places(parsed) if one.name == holder), None)
+    if whole is None or not (is_stub(parsed, place) and is_stub(parsed, whole)):
+        return None
+    return replace(whole, lines=tuple(range(whole.last_line, whole.first_line, -1)))
+
+
+def _methods(parsed: Parsed, place: Place) -> list[Place]:
+    """What is defined right inside of the place, if that is a class."""
+    node = parsed.node(place)
+    if node is None or node.type not in parsed.nodes.classes:
+        return []
+    return [one for one in _places(parsed) if one.name.rpartition(".")[0] == place.name]
+
+
+def _places(parsed: Parsed) -> Iterator[Place]:
+    for one in definitions(parsed.path, parsed.text):
+        first, last = line_of(parsed.text, one.start), line_of(parsed.text, one.end)
+        yield Place(path=parsed.path, name=one.symbol, first_line=first, last_line=last, lines=())
 
 
 def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:

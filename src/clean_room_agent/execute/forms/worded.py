@@ -40,6 +40,7 @@ from clean_room_agent.execute.forms.place import (
     Row,
     Shown,
     docstring_of,
+    is_stub,
     sampling_of,
     shown,
 )
@@ -199,9 +200,8 @@ def requests(
     if inputs is None:
         return
     # A definition that is written anew can grow by half; one that has still to be written is as long as it has to be.
-    visible = shown(Parsed(place.path, text), place)
     most = LINES_TOKENS if prompt is LINES else 120 + estimate(inputs.code) * 3 // 2
-    if prompt is FUNCTION and visible is not None and visible.is_stub:
+    if prompt is FUNCTION and is_stub(Parsed(place.path, text), place):
         most = prompt.max_answer_tokens
     for draw in range(draws):
         sampling = sampling_of(draw, temperature=TEMPERATURE)
@@ -305,7 +305,7 @@ def _form_inputs(
         tried.append(
             replace(bare, code=compose((visible.sourced(visible.heads), _around(visible, place.lines[0]))))
         )
-    room = STUB_PROMPT_TOKENS if visible.is_stub else PROMPT_TOKENS
+    room = STUB_PROMPT_TOKENS if is_stub(parsed, place) else PROMPT_TOKENS
     for inputs in tried:
         if estimate(prompt.system) + estimate(prompt.render(inputs)) <= room:
             return inputs

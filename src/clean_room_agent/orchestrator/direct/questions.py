@@ -21,6 +21,7 @@ from clean_room_agent.execute.forms.place import (
     Parsed,
     Place,
     Refused,
+    is_stub,
     shown,
 )
 from clean_room_agent.execute.forms.worded import FormRequest
@@ -163,7 +164,10 @@ class Questions:
         likeliest = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
-        for count in (1, DRAWS_AT_A_TIME):  # the likeliest is often right, and side by side each slot reads the prompt
+        for count in (
+            1,
+            DRAWS_AT_A_TIME,
+        ):  # the likeliest is often right, and side by side each slot reads the prompt
             yield from (sweep.worded(count) for sweep in sweeps if sweep.is_stub)
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
@@ -248,8 +252,7 @@ class _Sweep:
     @property
     def is_stub(self) -> bool:
         """Whether the definition has still to be written."""
-        visible = shown(Parsed(self._target.place.path, self._target.text), self._target.place)
-        return visible is not None and visible.is_stub
+        return is_stub(Parsed(self._target.place.path, self._target.text), self._target.place)
 
     def gaps(self) -> list[PlaceQuestion]:
         """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""

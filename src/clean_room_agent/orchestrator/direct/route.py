@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassT
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.forms.place import Assignment, place_of
+from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
 from clean_room_agent.languages.test_names import file_part
 from clean_room_agent.orchestrator.commits import Tree
@@ -156,6 +156,7 @@ def _targets(
             continue
         text = tree.texts((one.path,))[0][one.path]
         place = place_of(one, text)
+        place = place and (class_to_write(place, text) or place)
         if place is not None and place not in [target.place for target in targets]:
             targets.append(Target(place=place, text=text, suspicion=one.suspicion))
             functions.append(one)
