@@ -35,11 +35,16 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.languages.test_names import files_meant, is_of_file, split_pytest_id
 from clean_room_agent.orchestrator.commits import RunCommits, Tree
 from clean_room_agent.orchestrator.goal_runs import GoalRuns
+from clean_room_agent.orchestrator.goal_verdict import given_and_wanted
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals, compile_statement
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 
+TRUTH = re.compile(r"(?:AssertionError: )?assert (?:not )?(?P<value>.+)")
+"""What pytest says of a value that is asserted to be true, or not to be."""
+MOST_VALUE = 200
+"""Characters of such a value."""
 FEW = 10
 """So many red tests may all be what a task is about that names nothing."""
 MOST_TEST_LINES = 30
@@ -350,15 +355,18 @@ def _of_repository(run: Run, baseline: TestRun, name: str, source: GoalSource) -
     """With the call that its failing assertion makes, where it makes one: models are told that, not the test's text."""
     failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
     path = next(iter(files_meant(name)), "")
-    message = failure.message.partition("\n")[0][:200]
-    call, wanted, got = "", failure.expected, failure.actual or message
+    message = failure.message.partition("\n")[0][:MOST_VALUE]
+    call = ""
+    got, wanted = given_and_wanted(failure.actual or message, failure.expected)
     said = _asserted(run, failure)
     if said is not None:
         expected, actual = failure.expected, failure.actual
         if said.swapped:
             expected, actual = actual, expected
+        truth = next(filter(None, map(TRUTH.fullmatch, failure.message.split("\n"))), None)
         raised = "" if message.startswith("AssertionError") else message
-        call, wanted, got = said.call, expected or said.wanted, actual or raised
+        call, wanted = said.call, expected or said.wanted
+        got = actual or (truth["value"][:MOST_VALUE] if truth else raised)
     return GoalTest(
         name=name, source=source, path=path if "." in path else "", call=call, wanted=wanted, got=got
     )
