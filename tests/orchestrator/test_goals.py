@@ -243,7 +243,9 @@ def test_a_call_in_the_words_that_is_wrong_is_the_goal_rather_than_a_red_test_th
     assert {test.source.value for test in same.tests} == {"repository", "stated"}
 
 
-def test_cents(self):\n        self.assertEqual(split(100,3), [34, 33,33])\n"
+def test_a_call_that_a_red_test_makes_already_gets_no_second_test(collect: Project) -> None:
+    text = GREEN["tests/test_money.py"]
+    split = "\n    def test_cents(self):\n        self.assertEqual(split(100,3), [34, 33,33])\n"
     other = "\n    def test_other(self):\n        self.assertEqual(split(9, 3), [3])\n"
     words = "split(100, 3) returns [33, 33, 33], should be [34, 33, 33]"
     goals = collect(words, files={**RED, "tests/test_money.py": text + split + other})

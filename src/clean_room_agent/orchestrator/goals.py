@@ -101,8 +101,8 @@ def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) 
     red = [test for test in red if test.name not in known]
     # What is proof needs no more, and each look runs tests; red tests that the words do not name may have other reasons.
     if baseline.report.runner != "unknown" and not found.tests and not (red and named):
-        seen = stated.read(() if red else mentioned)
-        if found.tests:
+        seen = stated.read(() if red else mentioned, red)
+        if found.tests or found.repeated:
             red = _same_calls(run, red, found)
         elif not red and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
@@ -222,8 +222,8 @@ def _left_side(code: str) -> str:
 
 
 def _same_calls(run: Run, red: Sequence[GoalTest], found: Found) -> list[GoalTest]:
-    """Of the `red` tests those with a call of the goal tests that were `found`; a note names the others."""
-    calls = [test.call for test in found.tests]
+    """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat; a note names the others."""
+    calls = [test.call for test in (*found.tests, *found.repeated)]
     same = [
         test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
     ]
