@@ -182,7 +182,9 @@ def test_a_bug_is_told_in_words_and_its_traceback_kept(
 
 
 def test_what_python_thinks_of_code_that_is_read_is_not_shown() -> None:
-    code = "from clean_room_agent.cli.main import main; main(['--version']); compile('x is 1', 'a.py', 'exec')"
+    code = (
+        "from clean_room_agent.cli.main import main; main(['--version']); compile('x is 1', 'a.py', 'exec')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
 

@@ -216,7 +216,9 @@ def ended_early(target: RequestTarget, reason: str) -> ServerFailed:
     """The error for an answer that the server ended for its own reasons, such as unloading the model."""
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
-        hint=f"another program may use the server's memory; {target.dialect.log}",
+        hint=f"the server filters what its models say: switch that off, or use another server; {target.dialect.log}"
+        if "filter" in reason.lower()
+        else f"another program may use the server's memory; {target.dialect.log}",
     )
 
 
