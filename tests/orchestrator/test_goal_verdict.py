@@ -75,7 +75,7 @@ def test_before_anything_is_asked_the_user_is_told_what_will_show_it() -> None:
     hint = GoalTest(name=B, source=GoalSource.WRITTEN, got="1")
     other = GoalTest(name=B, source=GoalSource.REPOSITORY)
     assert told_at_first(Goals(tests=(stated, hint))) == (f"shown by {A}: [9, 0], wanted [9, 0, 0]",)
-    assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails, and 1 more",)
+    assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails (and by 1 more test)",)
     assert told_at_first(Goals(tests=(hint,))) == (NOTHING_WILL,)
     assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == (), (
         "it was said when they were collected"

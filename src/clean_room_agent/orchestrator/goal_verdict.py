@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
-from clean_room_agent.artifacts.names import listed
+from clean_room_agent.artifacts.names import counted, listed
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.languages.relations import is_relation
 from clean_room_agent.languages.test_names import file_part, is_in, is_of_file
@@ -66,7 +66,8 @@ def told_at_first(goals: Goals) -> tuple[str, ...]:
     deciding = goals.deciding
     if not deciding:
         return () if goals.notes else (NOTHING_WILL,)
-    first, more = deciding[0], f", and {len(deciding) - 1} more" if len(deciding) > 1 else ""
+    first, count = deciding[0], len(deciding) - 1
+    more = f" (and by {counted(count, 'more test')})" if count else ""
     values = ", wanted ".join(filter(None, (_line(first.got) or "fails", _line(first.wanted))))
     return (f"shown by {first.name}: {values}{more}",)
 
