@@ -36,6 +36,7 @@ def test_where_everything_works_every_line_is_ok_and_the_code_0(till: Project, a
         told = till.cra("check")
     assert told.code == 0, told.out
     assert set(lines(told.out).values()) == {"ok"}
+    assert told.err.count("note: asking ") == 1
     assert {"git", "repository", "worktree", "model server", "model", "window", "structured answers"} <= set(
         lines(told.out)
     )

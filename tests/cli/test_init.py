@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pty
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.cli.init import Answers, Given, gather, given_values, offer_ignored
+from clean_room_agent.cli.init import WHICH_MODEL, Answers, Given, gather, given_values, offer_ignored
 from clean_room_agent.cli.main import run
 from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.git.repository import open_repository
@@ -242,6 +243,27 @@ def test_a_server_that_wants_a_key_is_found_with_it(till: Project, monkeypatch: 
     text = Workspace(repo=till.top).config.read_text()
     assert 'api_key_env = "CRA_TEST_KEY"' in text
     assert "s3cret" not in text
+
+
+def test_where_no_model_is_found_it_is_said_which_one_to_take(till: Project) -> None:
+    nowhere = till.cra("init", "--base-url", NOWHERE)
+    with OllamaServer([], models=()) as server:
+        empty = till.cra("init", "--base-url", server.base_url)
+        given = till.cra("init", *FLAGS, "--base-url", server.base_url)
+    for told in (nowhere, empty):
+        assert WHICH_MODEL in told.err
+    assert "-> `ollama pull qwen2.5-coder:7b`, for example, and again `cra init" in empty.err
+    assert WHICH_MODEL not in given.err
+
+
+def test_the_readme_has_the_figures_that_are_told() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    rows = [line.split("|")[1:3] for line in readme.splitlines() if re.match(r"\| [\d.]+B \|", line)]
+    assert len(rows) == 4
+    for size, memory in rows:
+        amount, window = memory.strip().removesuffix(" tokens").split(", ")
+        assert f"{size.strip()}: {amount}" in WHICH_MODEL
+        assert window in WHICH_MODEL
 
 
 def test_yes_does_not_make_up_what_was_not_found(till: Project) -> None:

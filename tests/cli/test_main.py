@@ -181,6 +181,14 @@ def test_a_bug_is_told_in_words_and_its_traceback_kept(
     assert "in broken" in log.read_text()
 
 
+def test_what_python_thinks_of_code_that_is_read_is_not_shown() -> None:
+    code = (
+        "from clean_room_agent.cli.main import main; main(['--version']); compile('x is 1', 'a.py', 'exec')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_modules_of_the_folder_where_it_is_started_are_not_loaded(tmp_path: Path) -> None:
     for name in ("click", "httpx", "rich", "sqlite3", "tomllib"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('this is not yours')\n")

@@ -51,6 +51,15 @@ def test_a_missing_model_has_a_remedy_and_a_code_of_its_own(till: Project) -> No
     assert "ollama pull thinker:4b" in faults["reasoning"]["remedy"]
 
 
+def test_a_server_without_a_model_leads_to_which_one_to_take(till: Project) -> None:
+    with OllamaServer([], models=()) as server:
+        view(till, server.base_url)
+        code, out, _ = till.run_here("models")
+    assert code == 3
+    assert "the server has no model" in out
+    assert "1.5B: 2 GB with a window of 8,192 tokens" in out
+
+
 def test_without_a_server_the_jobs_are_still_shown(till: Project) -> None:
     code, seen = view(till, "http://127.0.0.1:9")
     assert code == 3

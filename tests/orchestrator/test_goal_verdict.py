@@ -46,10 +46,10 @@ def test_the_red_tests_of_the_base_are_goals() -> None:
 
 
 def test_what_was_compared_otherwise_is_not_said_to_be_given_now() -> None:
-    failure = FailingTest(name=A, expected="in 'Usage'", actual="'default'")
+    failure = FailingTest(name=A, expected="to contain 'default'", actual="'Usage'")
     (goal,) = repository_goals(ran({A: "failed"}, failure)).tests
     (seen,) = goal_outcomes(Goals(tests=(goal,)), ran({A: "failed"}), ran({A: "passed"}))
-    assert seen.words == f"{A}: 'default', wanted in 'Usage' before, passes now"
+    assert seen.words == f"{A}: 'Usage', wanted to contain 'default' before, passes now"
 
 
 def test_without_values_a_goal_says_how_it_failed() -> None:
@@ -75,7 +75,7 @@ def test_before_anything_is_asked_the_user_is_told_what_will_show_it() -> None:
     hint = GoalTest(name=B, source=GoalSource.WRITTEN, got="1")
     other = GoalTest(name=B, source=GoalSource.REPOSITORY)
     assert told_at_first(Goals(tests=(stated, hint))) == (f"shown by {A}: [9, 0], wanted [9, 0, 0]",)
-    assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails, and 1 more",)
+    assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails (and by 1 more test)",)
     assert told_at_first(Goals(tests=(hint,))) == (NOTHING_WILL,)
     assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == (), (
         "it was said when they were collected"

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing import repositories
 from testing.runs.memory_commits import MemoryCommits, MemoryHistory
 from testing.runs.memory_run import MemoryRun, memory_project
 from testing.runs.memory_till import MemoryTill, memory_till
 from testing.runs.solving import TILL
 
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GivenEvidence, Goals, NamedDefinition
 from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.cancellation import Interrupts
@@ -21,7 +23,13 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.commits import RunCommits
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.goals import as_told, collect_goals, unmerged, without_goal_tests
+from clean_room_agent.orchestrator.goals import (
+    as_told,
+    collect_goals,
+    related_red_tests,
+    unmerged,
+    without_goal_tests,
+)
 
 SPLIT_DOC = ">>> split(9, 3)\n[3, 3, 3]\n>>> split(10, 4)\n[3, 3, 2, 2]\n>>> split(1, 1)\n[...]\n"
 RED = {path: str(text) for path, text in TILL.items()}
@@ -253,6 +261,20 @@ def test_red_tests_that_import_a_file_which_the_words_name_are_about_it(
     assert {test.source.value for test in goals.tests} == ({source} if source else set())
 
 
+def test_a_call_that_a_red_test_makes_already_gets_no_second_test(collect: Project) -> None:
+    text = GREEN["tests/test_money.py"]
+    split = "\n    def test_cents(self):\n        self.assertEqual(split(100,3), [34, 33,33])\n"
+    other = "\n    def test_other(self):\n        self.assertEqual(split(9, 3), [3])\n"
+    words = "split(100, 3) returns [33, 33, 33], should be [34, 33, 33]"
+    goals = collect(words, files={**RED, "tests/test_money.py": text + split + other})
+    assert described(goals) == [("repository", "split(100, 3)", "[34, 33, 33]", "")]
+    assert (goals.commit, len(goals.notes)) == ("", 1)
+    assert "test_other" in goals.notes[0]
+    wrong = split.replace("[34", "[35")
+    both = collect(words, files={**RED, "tests/test_money.py": text + wrong})
+    assert {test.source.value for test in both.tests} == {"repository", "stated"}
+
+
 def test_examples_are_not_looked_at_beside_red_tests(collect: Project) -> None:
     goals = collect("split() loses cents", files=RED, definitions=(definition("split", doc=SPLIT_DOC),))
     assert [test.source.value for test in goals.tests] == ["repository"]
@@ -265,6 +287,24 @@ def test_a_red_test_says_the_call_that_it_makes_and_what_that_should_give(collec
     )
     (goal,) = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong}).tests
     assert (goal.call, goal.wanted, goal.got) == ("total([1])", "[1]", "")
+
+
+def test_a_red_test_says_in_words_what_is_not_compared_for_equality(tmp_path: Path) -> None:
+    text = (
+        "from a import f\n\n\ndef test_has():\n    assert 4 in f(9)\n\n\ndef test_true():\n    assert f(9)\n"
+    )
+    failing = (
+        FailingTest(name="t.py::test_has", message="assert 4 in [3]", expected="to contain 4", actual="[3]"),
+        FailingTest(name="t.py::test_true", message="no\nassert []", statement="assert f(9)"),
+    )
+    outcomes: dict[str, Outcome] = {one.name: "failed" for one in failing}
+    with memory_project(tmp_path, {"t.py": text}, lambda _: outcomes) as project:
+        run = project.open(nobody).run
+        red, _ = related_red_tests(run, replace(run_baseline(run), failing=failing), ())
+    assert [(one.call, one.wanted, one.got) for one in red] == [
+        ("", "", "[3], wanted to contain 4"),
+        ("f(9)", "True", "[]"),
+    ]
 
 
 def test_a_short_red_test_that_makes_no_single_call_is_told_with_its_text(tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ def test_the_first_line_says_which_test_shows_it_and_what_it_gave() -> None:
     text = with_evidence(RunStatus.COMPLETE, GREEN_GOAL)
     assert text.startswith("\ncomplete: shown by t.py::fill: [9, 0] before, [9, 0, 0] now  00000000\n")
     assert "goal" not in text, "it is told once"
+    second = replace(GREEN_GOAL, name="t.py::more")
+    text = with_evidence(RunStatus.COMPLETE, GREEN_GOAL, second)
+    assert "[9, 0] before, [9, 0, 0] now (and by 1 more test)" in text
 
 
 def test_red_tests_of_the_repository_are_told_if_nothing_else_is_green() -> None:

@@ -18,11 +18,29 @@ from clean_room_agent.languages.test_runners import TEST_RUNNERS
 from clean_room_agent.llm.model_config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
 
-RECIPES = ("test", "tests", "check")
+RECIPES = ("test", "tests", "check", "unit", "unittest", "test-unit", "unit-test", "test_unit")
 """Targets and recipes, the likeliest first."""
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 TASKFILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml")
+COMMANDS = {
+    "Cargo.toml": "cargo test",
+    "gradlew": "./gradlew test",
+    "build.gradle": "gradle test",
+    "build.gradle.kts": "gradle test",
+    "pom.xml": "mvn -q test",
+    "mix.exs": "mix test",
+    "Package.swift": "swift test",
+    "phpunit.xml": "vendor/bin/phpunit",
+    "phpunit.xml.dist": "vendor/bin/phpunit",
+    ".rspec": "bundle exec rspec",
+    "run_tests.sh": "sh run_tests.sh",
+    "runtests.sh": "sh runtests.sh",
+    "test.sh": "sh test.sh",
+    "scripts/test.sh": "sh scripts/test.sh",
+    "script/test": "script/test",
+}
+"""By a file that a repository has for its tests, or of its language's one tool, the likeliest first."""
 TASK = re.compile(r"^(?:  |    |\t)(\w+):", re.MULTILINE)
 NOX_SESSION = re.compile(r"^def (tests?|unit_tests?|unit|pytest)\(", re.MULTILINE)
 
@@ -95,15 +113,15 @@ def _tox(files: RepositoryFiles) -> str:
     return "tox -q" if is_used or "[tox:tox]" in files.text("setup.cfg") else ""
 
 
-def _cargo(files: RepositoryFiles) -> str:
-    return "cargo test" if "Cargo.toml" in files.paths else ""
+def _telling_file(files: RepositoryFiles) -> str:
+    return COMMANDS.get(files.first(tuple(COMMANDS)), "")
 
 
 TOOLS: tuple[Callable[[RepositoryFiles], str], ...] = (
     _ava,
     _bun,
     _deno,
-    _cargo,
+    _telling_file,
     _make,
     _just,
     _task,

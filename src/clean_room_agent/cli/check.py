@@ -18,7 +18,7 @@ from clean_room_agent.app.self_check import (
     try_sandbox,
 )
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.model_calls import CallEvent, ServerAwaited
+from clean_room_agent.artifacts.model_calls import CallEvent, CallStarted, ServerAwaited
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.main import with_repo
 from clean_room_agent.cli.output import fitted
@@ -67,12 +67,22 @@ def _asked_for(
         return try_sandbox()
     if tests:
         return suite_checks(repo)
-    return record_checks(repo, thorough=thorough) if record else run_checks(repo, _say_busy)
+    return record_checks(repo, thorough=thorough) if record else run_checks(repo, Waiting())
 
 
-def _say_busy(event: CallEvent) -> None:
-    if isinstance(event, ServerAwaited):
-        output.aside(f"note: {event.said}; waiting for it")
+class Waiting:
+    """Says on standard error what is waited for."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self, event: CallEvent) -> None:
+        """Print a line before the model is asked first, and one where the server is busy."""
+        if isinstance(event, CallStarted) and not self._asked:
+            self._asked = True
+            output.aside(f"note: asking {event.model}, which takes minutes where it is slow or busy")
+        elif isinstance(event, ServerAwaited):
+            output.aside(f"note: {event.said}; waiting for it")
 
 
 def _repair(workspace: Workspace, *, as_json: bool) -> int:

@@ -17,7 +17,7 @@ from clean_room_agent.app.discovery import find_test_commands
 from clean_room_agent.app.self_check import check_tests, sandbox_line
 from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.cli import options, output
-from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
+from clean_room_agent.errors import ConfigError, GitError, ModelError, ServerUnreachable, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.git.repository import find_top, list_files
 from clean_room_agent.git.worktree import INCLUDE_FILE
@@ -31,6 +31,16 @@ no tests were found here, and without any nothing shows that a task is done; --t
 - the tests, if they have unusual names
 - any command that fails where something is wrong: a build, a type checker, a script
 - python3 -m pytest -q, once there is a first test in tests/test_first.py; until then, with accept = "untested" in [testing]"""
+WHICH_MODEL = """\
+which model: the largest coder that fits into memory beside its window, such as Qwen2.5-Coder-Instruct (Q4_K_M):
+- 1.5B: 2 GB with a window of 8,192 tokens; cra was measured with this one
+- 3B: 3 GB, 7B: 6 GB, 14B: 13 GB, each with 16,384
+the README says under "Which model" what was measured, and what others publish"""
+"""What is told where no model is found; the README has the same figures."""
+GET_MODEL = {
+    "ollama": "`ollama pull qwen2.5-coder:7b`, for example, and again `cra init`",
+    "openai": "start the server with a model, and again `cra init`",
+}
 PATTERN_SIGNS = re.compile(r"[\\*?\[\]]| \Z")
 """What has a meaning in a pattern of .gitignore."""
 RESERVE = 4
@@ -130,9 +140,13 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
         server = discovery.find_server(given.server)
     except ModelError as error:
         answers.tell(error.message)
+        if isinstance(error, ServerUnreachable) and not (given.coding and given.reasoning):
+            answers.tell(WHICH_MODEL)
     else:
         _tell_server(server, answers)
     listed = [model.tag for model in server.models] if server else []
+    if server and not listed and not (given.coding and given.reasoning):
+        answers.tell(WHICH_MODEL)
     suggested = discovery.suggest_models(server.models) if server else None
     coding = answers.settle(
         "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed
@@ -153,6 +167,8 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     )
     if answers.missing:
         remedy = "give" if server else "start the model server, or name it with --base-url, or give"
+        if server and not listed and coding is None:
+            remedy = f"{GET_MODEL[server.models_table['provider']]}; or give"
         accept = ", or accept what was found with --yes" if answers.found_more else ""
         raise UsageError(
             "not given: " + ", ".join(answers.missing), hint=f"{remedy} these values as flags{accept}"

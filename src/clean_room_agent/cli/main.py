@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,8 @@ def main(args: Sequence[str] | None = None) -> int:
     # The parent may have left it ignored or blocked; the exit status of children would then be lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    if not sys.warnoptions:  # Python would tell the user what it thinks of a model's code
+        warnings.simplefilter("ignore", SyntaxWarning)
     return run(args)
 
 

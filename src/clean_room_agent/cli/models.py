@@ -16,6 +16,7 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.cli import options, output
+from clean_room_agent.cli.init import WHICH_MODEL
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.errors import CraError
 from clean_room_agent.llm.model_config import ROLES, ModelsConfig
@@ -262,4 +263,6 @@ def _render(view: ModelsView) -> list[RenderableType]:
                 Text(each.tag), size_text(each.size_bytes) if each.size_bytes else "", Text(note or "-")
             )
         parts += [Text(""), offered]
+    elif view.fault is None:
+        parts += [Text("\nthe server has no model"), Text(WHICH_MODEL)]
     return parts

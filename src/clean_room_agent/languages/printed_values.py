@@ -4,6 +4,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from clean_room_agent.languages.relations import of_matcher
+
 ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and other strings
@@ -23,6 +25,15 @@ EXPECTED = re.compile(r"[-+]? ?(?:expected|regex)\b(?P<what>[^:\n]{0,40}):(?: (?
 ACTUAL = re.compile(
     r"[-+]? ?(?:received|actual|input)\b(?P<what>[^:\n]{0,40}):(?: (?P<value>.*))?", re.IGNORECASE
 )
+MATCHER = re.compile(
+    r"(?:\w*Error: )?expect\(.*?\)(?P<negated>\.(?:\w+\.)?not)?(?:\.\w+)?\.(?P<name>to\w+)\(.*"
+)
+"""The first line of what jest says of a matcher."""
+LABELS = re.compile(r"(?:not |[<>]=? |(?:array|constructor|path|pattern|string|substring|value) )+")
+"""What jest puts before a value, which the matcher's words say as well."""
+VALUE = re.compile(r"Expected value: (?!not )")
+REGEX = "to match"
+"""What pytest expects of an error's words."""
 UNTHROWN = re.compile(r"Received (?P<value>function did not throw)")
 
 
@@ -48,7 +59,24 @@ def values_in(text: str) -> tuple[str, str]:
         for head, sign in DIFF_HEADS:
             if head.fullmatch(line.strip()):
                 return _of_diff(lines[index:], sign)
-    return _labelled(lines)
+    expected, actual = _labelled(lines)
+    return _of_matcher(lines, expected, actual) or (expected, actual)
+
+
+def _of_matcher(lines: Sequence[str], expected: str, actual: str) -> tuple[str, str] | None:
+    """Both values as one of jest's matchers compares them; None where no known one is named."""
+    found = next(filter(None, (MATCHER.fullmatch(line.strip()) for line in lines)), None)
+    if found is None or not (expected or actual):
+        return None
+    name, plain = found["name"], LABELS.sub("", expected, count=1) if LABELS.match(expected) else expected
+    if name == "toHaveProperty" and (values := [line for line in lines if VALUE.match(line)]):
+        return values[0].partition(": ")[2], actual
+    words = of_matcher(name, plain, is_negated=bool(found["negated"]))
+    if words is None:
+        return None
+    if found["negated"] and not actual:
+        actual = plain  # what must not be is what came
+    return words, LABELS.sub("", actual, count=1) if LABELS.match(actual) else actual
 
 
 def _of_diff(lines: Sequence[str], sign: str) -> tuple[str, str]:
@@ -78,6 +106,8 @@ def _labelled(lines: Sequence[str]) -> tuple[str, str]:
             match = pattern.fullmatch(line.strip())
             if match and not found[side]:
                 what = re.sub(r"\A(?:value|message)\b ?", "", match["what"].strip())
+                if "regex" in match[0].lower():
+                    what = REGEX
                 found[side] = f"{what} {_value(match['value'] or '', lines[index + 1 :])}".strip()
     return found["expected"].rstrip(","), found["actual"].rstrip(",")
 

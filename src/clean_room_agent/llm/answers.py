@@ -39,20 +39,33 @@ _THOUGHTS = (
     (r"<seed:think>", r"</seed:think>"),
     (r"\[THINK\]", r"\[/THINK\]"),
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
-    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>(?:\s*<\|START_(?:RESPONSE|TEXT)\|>)?"),
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
     (r"<\|channel>\s*thought", r"<channel\|>"),
+    (r"<unused94>", r"<unused95>"),
+    (r"Here is my thought process:", r"^Here is my response:[ \t]*$"),
+    (r"(?-i:analysis(?=[A-Z]))", r"(?-i:assistantfinal)"),
     (
         r"(?:<\|start\|>\s*assistant\s*)?<\|channel\|>\s*(?:analysis|commentary)",
         r"<\|channel\|>\s*final\b[^<\n]*(?:<\|constrain\|>[^<\n]*)?<\|message\|>|<\|start\|>\s*assistant\s*<\|message\|>",
     ),
 )
-"""How models' templates open and close thoughts; the last is gpt-oss's, whose answer is a channel of its own."""
+"""How models' templates open and close thoughts; the last is gpt-oss's, whose answer is a channel of its own, and the one
+that begins with `analysis` what is left of it where a server takes the marks out.
+"""
+_ALSO_CLOSED = r"</\s*(?:\w*think(?:ing)?|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad|\w+_monologue)\s*>"
+"""How models close thoughts that no template asks for; an answer may follow where such a thought is never closed."""
 _OPENED = re.compile(rf"\s*(?:{'|'.join(opening for opening, _ in _THOUGHTS)})", re.IGNORECASE)
-_CLOSED = re.compile("|".join(closing for _, closing in _THOUGHTS), re.IGNORECASE)
-_LEFT_OVER = re.compile(r"(?:\s*<\|(?:end|return|call|im_end|eot_id|endoftext)\|>)+\s*\Z")
+_CLOSED = re.compile(
+    "|".join([*(closing for _, closing in _THOUGHTS), _ALSO_CLOSED]), re.IGNORECASE | re.MULTILINE
+)
+_LEFT_OVER = re.compile(
+    r"(?:\s*<\|(?:end|return|call|im_end|eot_id|endoftext|END_RESPONSE|END_OF_TURN_TOKEN)\|>)+\s*\Z"
+)
 """Marks of an answer's end that some servers leave in it."""
-_BLOCK_TAG = re.compile(rf"^[ \t]*<(/?)(?:{'|'.join((*CONTENTS, *BLOCKS))})\b[^>\n]*?(/?)>", re.MULTILINE)
+_BLOCK_TAG = re.compile(
+    rf"^[ \t]*<(/?)(?i:{'|'.join((*CONTENTS, *BLOCKS))}|replace)\b[^>\n]*?(/?)>", re.MULTILINE
+)
 _FENCE = re.compile(r"(?:^[ \t]*|[>\]])(?:`{3,}|~{3,})", re.MULTILINE)
 THINKING_ONLY = "went into thinking, and no answer followed"
 """What the fault of an answer says that is thoughts alone."""

@@ -8,15 +8,15 @@ that the task is done. Pure functions; nothing here runs anything.
     t.py::d     given       failed   failed     no: partial, since the user asked for it
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GoalOutcome, Goals, GoalSource, GoalTest
-from clean_room_agent.artifacts.names import listed
+from clean_room_agent.artifacts.names import counted, listed
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.languages.relations import is_relation
 from clean_room_agent.languages.test_names import file_part, is_in, is_of_file
 from clean_room_agent.languages.test_runners import HOLDER
 from clean_room_agent.orchestrator.test_runs.gate import tests_below
@@ -26,8 +26,6 @@ MAX_RED = 20
 """Red tests of the repository that are kept as evidence: a task need not be about them."""
 MAX_LINE = 200
 """Characters of what a goal test gave."""
-OPERATED = re.compile(r"(?:not in|in|is|is not|!=|<=?|>=?|matches|does not match|differs)(?: |\Z)")
-"""Begins what a runner says was expected of a comparison other than equality."""
 NOTHING_SHOWS = "nothing fails, and nothing shows that the task is done: no goal test went from red to green"
 NOTHING_WILL = "no test is red that would show when this is done; --check 'assert …' gives one"
 ONLY_CHANGED = "passes only with what the result changes about the tests"
@@ -68,7 +66,8 @@ def told_at_first(goals: Goals) -> tuple[str, ...]:
     deciding = goals.deciding
     if not deciding:
         return () if goals.notes else (NOTHING_WILL,)
-    first, more = deciding[0], f", and {len(deciding) - 1} more" if len(deciding) > 1 else ""
+    first, count = deciding[0], len(deciding) - 1
+    more = f" (and by {counted(count, 'more test')})" if count else ""
     values = ", wanted ".join(filter(None, (_line(first.got) or "fails", _line(first.wanted))))
     return (f"shown by {first.name}: {values}{more}",)
 
@@ -155,8 +154,7 @@ def changed_goals(goals: Goals, changed: Collection[str]) -> tuple[str, ...]:
 def _of_repository(baseline: TestRun, name: str) -> GoalTest:
     failure = _failure(baseline, name) or FailingTest(name=name)
     got, wanted = failure.actual or _first_line(failure.message), failure.expected
-    if OPERATED.match(wanted):  # what it gives once it passes is not known by that
-        got, wanted = f"{got}, wanted {wanted}", ""
+    got, wanted = given_and_wanted(got, wanted)
     return GoalTest(
         name=name,
         source=GoalSource.REPOSITORY,
@@ -164,6 +162,13 @@ def _of_repository(baseline: TestRun, name: str) -> GoalTest:
         wanted=wanted,
         got=got,
     )
+
+
+def given_and_wanted(got: str, expected: str) -> tuple[str, str]:
+    """What a test gave, and the value that it wanted; a relation is told with the former, since what it gives once it passes is not
+    known by that.
+    """
+    return (f"{got}, wanted {expected}", "") if is_relation(expected) else (got, expected)
 
 
 def _of_test(goal: GoalTest, baseline: TestRun, runs: Sequence[TestRun]) -> GoalOutcome:

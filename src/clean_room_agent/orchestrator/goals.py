@@ -35,11 +35,16 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.languages.test_names import files_meant, is_of_file, split_pytest_id
 from clean_room_agent.orchestrator.commits import RunCommits, Tree
 from clean_room_agent.orchestrator.goal_runs import GoalRuns
+from clean_room_agent.orchestrator.goal_verdict import given_and_wanted
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals, compile_statement
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 
+TRUTH = re.compile(r"(?:AssertionError: )?assert (?:not )?(?P<value>.+)")
+"""What pytest says of a value that is asserted to be true, or not to be."""
+MOST_VALUE = 200
+"""Characters of such a value."""
 FEW = 10
 """So many red tests may all be what a task is about that names nothing."""
 MOST_TEST_LINES = 30
@@ -96,8 +101,8 @@ def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) 
     red = [test for test in red if test.name not in known]
     # What is proof needs no more, and each look runs tests; red tests that the words do not name may have other reasons.
     if baseline.report.runner != "unknown" and not found.tests and not (red and named):
-        seen = stated.read(() if red else mentioned)
-        if found.tests:
+        seen = stated.read(() if red else mentioned, red)
+        if found.tests or found.repeated:
             red = _same_calls(run, red, found)
         elif not red and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
@@ -217,8 +222,8 @@ def _left_side(code: str) -> str:
 
 
 def _same_calls(run: Run, red: Sequence[GoalTest], found: Found) -> list[GoalTest]:
-    """Of the `red` tests those with a call of the goal tests that were `found`; a note names the others."""
-    calls = [test.call for test in found.tests]
+    """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat; a note names the others."""
+    calls = [test.call for test in (*found.tests, *found.repeated)]
     same = [
         test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
     ]
@@ -360,15 +365,18 @@ def _of_repository(run: Run, baseline: TestRun, name: str, source: GoalSource) -
     """With the call that its failing assertion makes, where it makes one: models are told that, not the test's text."""
     failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
     path = next(iter(files_meant(name)), "")
-    message = failure.message.partition("\n")[0][:200]
-    call, wanted, got = "", failure.expected, failure.actual or message
+    message = failure.message.partition("\n")[0][:MOST_VALUE]
+    call = ""
+    got, wanted = given_and_wanted(failure.actual or message, failure.expected)
     said = _asserted(run, failure)
     if said is not None:
         expected, actual = failure.expected, failure.actual
         if said.swapped:
             expected, actual = actual, expected
+        truth = next(filter(None, map(TRUTH.fullmatch, failure.message.split("\n"))), None)
         raised = "" if message.startswith("AssertionError") else message
-        call, wanted, got = said.call, expected or said.wanted, actual or raised
+        call, wanted = said.call, expected or said.wanted
+        got = actual or (truth["value"][:MOST_VALUE] if truth else raised)
     return GoalTest(
         name=name, source=source, path=path if "." in path else "", call=call, wanted=wanted, got=got
     )

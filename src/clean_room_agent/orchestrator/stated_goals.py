@@ -1,6 +1,7 @@
 """Goal tests from the words of a task: calls in them are run at the base, and what they should give becomes a test."""
 
 import ast
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -114,6 +115,8 @@ class Found(Struct, kw_only=True):
     """For the record: each call with what came of it."""
     texts: dict[str, str] = field(default_factory=dict)
     """The files with the tests that are kept, by path."""
+    repeated: list[GoalTest] = field(default_factory=list)
+    """Red tests that make a call of the task's words and want what these want of it, which so needs no other test."""
 
 
 class StatedGoals:
@@ -125,9 +128,9 @@ class StatedGoals:
         self._found = found
         self._words = run.task.description[:MAX_WORDS]
 
-    def read(self, mentioned: Sequence[NamedDefinition]) -> tuple[Seen, ...]:
+    def read(self, mentioned: Sequence[NamedDefinition], red: Sequence[GoalTest] = ()) -> tuple[Seen, ...]:
         """Run the calls of the task's words and the examples in the documentation of what it mentions; add the tests of those
-        whose wanted value is clear. Returns the former.
+        whose wanted value is clear, unless one of the `red` tests says the same. Returns the former.
         """
         known, called = self._read(self._words)
         known, missing = self._with_missing(known, called)
@@ -139,13 +142,15 @@ class StatedGoals:
         for one in seen:
             gives = one.observation.problem or one.observation.described()
             self._found.considered.append(f"{one.case.claim.call}: {gives}")
+        repeated = [[test for test in red if _is_said_by(one, test)] for one in seen]
+        self._found.repeated += itertools.chain.from_iterable(repeated)
         self.add(
             [
-                *((GoalSource.STATED, one) for one in seen),
+                *((GoalSource.STATED, one) for one, same in zip(seen, repeated, strict=True) if not same),
                 *((GoalSource.DOCUMENTED, one) for one in looked if one not in seen),
             ]
         )
-        if not any(test.source is GoalSource.STATED for test in self._found.tests):
+        if not (self._found.repeated or any(one.source is GoalSource.STATED for one in self._found.tests)):
             self._found.notes += [
                 f"this does not happen here: {one.case.claim.call} gives {one.observation.described()}"
                 for one in seen
@@ -515,6 +520,15 @@ def _words(code: str) -> tuple[str, ...]:
 
 def _line(one: NamedDefinition) -> str:
     return f"{one.signature or one.name} in {one.path}"
+
+
+def _is_said_by(one: Seen, test: GoalTest) -> bool:
+    """Whether the test makes this very call, and wants the same of it."""
+    wanted = one.conclusion.wanted
+    if wanted is None or not test.call or one.case.claim.setup:
+        return False
+    said = (one.case.claim.call, wanted.described())
+    return [*map(_normal, said)] == [*map(_normal, (test.call, test.wanted))]
 
 
 def _normal(code: str) -> str:

@@ -212,7 +212,7 @@ def shown_by(evidence: Sequence[GoalOutcome]) -> str:
     shown = [one for one in evidence if one.shows]
     if not shown:
         return ""
-    more = f", and {len(shown) - 1} more" if len(shown) > 1 else ""
+    more = f" (and by {counted(len(shown) - 1, 'more test')})" if len(shown) > 1 else ""
     return f"shown by {shown[0].words}{more}"
 
 

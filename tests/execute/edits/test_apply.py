@@ -128,6 +128,15 @@ def test_the_same_edit_twice_is_made_once(repeated: PatchEdit) -> None:
     assert twice.texts == apply(repeated).texts
 
 
+def test_beside_another_edit_what_changes_nothing_does_no_harm() -> None:
+    useful = edit("    return Box()", "    return 1")
+    applied = apply(edit("import os", "import os"), useful)
+    assert codes(applied) == ["ALREADY_APPLIED", "APPLIED"]
+    assert applied.texts == apply(useful).texts
+    blanks = replace(useful, replacement="    return 1  ", answer_line=9)
+    assert codes(apply(useful, blanks)) == ["APPLIED", "ALREADY_APPLIED"]
+
+
 def test_two_different_edits_of_one_place_are_refused() -> None:
     assert codes(
         apply(edit("    return Box()", "    return 1"), edit("    return Box()", "    return 2"))

@@ -1,10 +1,11 @@
+import pytest
 from inline_snapshot import snapshot
 from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
-from clean_room_agent.execute.edits.feedback import ADVICE, describe, nearest
+from clean_room_agent.execute.edits.feedback import ADVICE, Nearest, describe, nearest, unseen_difference
 from clean_room_agent.execute.edits.rules import EditRules
 
 TEXT = "def f(a):\n    b = a + 1\n    return b\n\n\ndef g(a):\n    b = a + 1\n    return b\n"
@@ -79,3 +80,16 @@ The nearest text that really stands there:
 |     b = 2
 Nothing was applied: the files are as shown. Give all edits again.\
 """)
+
+
+@pytest.mark.parametrize(
+    ("real", "typed", "named"),
+    [
+        ("a\tb", "a b", "the file has U+0009 (TAB), and the search text U+0020 (SPACE)"),
+        ("a  b", "a b", "the file has U+0020 (SPACE), and the search text U+0062 (LATIN SMALL LETTER B)"),
+        ("a(b", "a[b", ""),
+    ],
+)
+def test_white_space_within_a_line_is_named(real: str, typed: str, named: str) -> None:
+    near = Nearest(line=1, text=real, differing_line=1, expected=typed)
+    assert unseen_difference(near).removeprefix(": there, ") == named

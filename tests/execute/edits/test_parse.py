@@ -86,6 +86,15 @@ def test_an_edit_is_read_with_its_line() -> None:
         SIMPLE.replace('"src/a.py"', '"./src/a.py"'),
         SIMPLE.replace('"src/a.py"', "src/a.py"),
         SIMPLE.replace("file=", "path="),
+        SIMPLE.replace("file=", "file_path="),
+        SIMPLE.replace("file=", "FILE=").replace("<edit", "<EDIT").replace("</edit", "</EDIT"),
+        SIMPLE.replace("search>", "SEARCH>").replace("replacement>", "REPLACEMENT>"),
+        SIMPLE.replace("replacement>", "replace>"),
+        SIMPLE.replace("file=", "file: "),
+        SIMPLE.replace('"src/a.py"', '"src/a.py",'),
+        SIMPLE.replace('"src/a.py"', '"`src/a.py`"'),
+        SIMPLE.replace("</edit>", "</ edit >"),
+        SIMPLE.replace("<", "&lt;").replace(">", "&gt;"),
         SIMPLE.replace('"src/a.py"', "\u201csrc/a.py\u201d"),
         SIMPLE.replace('"src/a.py"', "\u201esrc/a.py\u201c"),
         SIMPLE.replace('"src/a.py"', "\u2018src/a.py'"),
@@ -127,6 +136,7 @@ def test_every_form_is_read() -> None:
         ('file="a.py" after="A.f"', "A.f", "after"),
         ("before='f' file='./a.py'", "f", "before"),
         ("file = \"a.py\" in = 'A'", "A", "in"),
+        ('file="a.py", after="def A.f()"', "A.f", "after"),
     ],
 )
 def test_an_insert_names_its_neighbour_in_either_order_and_quote(head: str, symbol: str, place: str) -> None:

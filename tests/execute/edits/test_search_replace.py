@@ -282,6 +282,10 @@ def test_an_answer_takes_the_units_of_its_files_indentation_where_they_are_clear
         ("# caf\u00e9", "# cafe\u0301"),
         ("# \u26a0\ufe0f care\u00adful\u200b", "# \u26a0 careful"),
         ("# it's", "# it\u2019s"),
+        ("# so on\u2026", "# so on..."),
+        ("# so on...", "# so on\u2026"),
+        ("# \ufb01ve \uff21\uff22 \u00b5s", "# five AB \u03bcs"),
+        ("# a\u200eb\u202cc", "# abc"),
     ],
 )
 def test_characters_that_look_alike_are_found_and_stay(file: str, typed: str) -> None:

@@ -79,6 +79,10 @@ def _piece(content: str, finish: str | None = None) -> str:
 
 
 END = f"data: {_piece('', 'stop')}\n\ndata: [DONE]\n\n"
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+    {"type": "text", "text": "hi"},
+]
 HALVES = [_piece("\ud83d"), _piece("\ude00")]
 
 
@@ -93,11 +97,22 @@ HALVES = [_piece("\ud83d"), _piece("\ude00")]
         (f"data: {HALVES[0]}\n\ndata: {HALVES[1]}\n\n", "\U0001f600"),
         (f"data: {HALVES[0]}\n\ndata: {_piece('b')}\n\n", "\ufffdb"),
         (f"data: {_piece('b')}\n\ndata: {HALVES[1]}\n\n", "b\ufffd"),
+        (f"data: {json.dumps({'choices': [{'delta': {'content': PARTS}}]})}\n\n", "hi"),
+        (f"data: {json.dumps({'choices': [{'index': 1, 'delta': {'content': 'no'}}]})}\n\n", ""),
     ],
 )
 def test_lawful_frames_are_read(stream: str, text: str) -> None:
-    answer = mocked(lambda _: httpx.Response(200, content=(stream + END).encode())).send(chat_request())
-    assert (answer.text, answer.error) == (text, None)
+    for whole in (stream + END, (stream + END).replace("\n", "\r\n"), (stream + END).replace("\n", "\r")):
+        content = whole.encode()
+        answer = mocked(lambda _, content=content: httpx.Response(200, content=content)).send(chat_request())  # type: ignore[misc]
+        assert (answer.text, answer.error) == (text, None)
+
+
+def test_a_filter_is_told_as_one() -> None:
+    stream = f"data: {_piece('hi', 'content_filter')}\n\ndata: [DONE]\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
+    assert answer.error is not None
+    assert "filters what its models say" in (answer.error.hint or "")
 
 
 def test_bytes_of_a_character_in_two_pieces_are_put_together() -> None:

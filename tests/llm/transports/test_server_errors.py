@@ -109,7 +109,12 @@ def test_other_words_are_no_overflow(words: str) -> None:
             "unexpectedly stopped",
         ),
         (200, '{"error":"boom"}', ServerFailed, "in the middle of its answer: boom"),
-        (502, "<html>Bad gateway</html>", ServerFailed, "<html>"),
+        (
+            502,
+            "<!DOCTYPE HTML>\n<html><head>\n<title>Error</title></head>\n<p>Bad\ngateway</p></html>",
+            ServerFailed,
+            "status 502: Bad gateway",
+        ),
         (500, "[" * 100_000, ServerFailed, "[[["),
     ],
 )

@@ -137,8 +137,8 @@ def test_of_a_very_long_output_the_first_and_the_last_lines_are_looked_at() -> N
         ("==", "self.assertEqual(f(x), 3)", "R", "L"),
         ("==", "with a as b:", "R", "L"),
         ("is", "assert f(x) is None", "R", "L"),
-        ("in", "assert x in y", "in R", "L"),
-        ("!=", "assert 3 != x", "!= R", "L"),
+        ("in", "assert x in y", "to be in R", "L"),
+        ("!=", "assert 3 != x", "not to be L", "R"),
     ],
 )
 def test_a_comparison_is_labelled_by_the_conventions_of_its_runner(
@@ -159,14 +159,39 @@ def test_a_long_value_keeps_head_tail_and_its_first_difference() -> None:
 
 
 def test_of_a_container_only_the_ends_are_kept_and_of_a_text_more() -> None:
-    members = "in {" + ", ".join(f"'module_{number}'" for number in range(300)) + "}"
-    expected, actual = cut_pair(members, "'httpcore'")
+    members = "{" + ", ".join(f"'module_{number}'" for number in range(300)) + "}"
+    expected, actual = cut_pair(f"to be in {members}", "'httpcore'")
     assert len(expected) < 500
-    assert expected.startswith("in {'module_0'")
+    assert expected.startswith("to be in {'module_0'")
     assert expected.endswith("'module_299'}")
     assert actual == "'httpcore'"
-    printed = f"not in '{'a line of output ' * 80}'"
-    assert cut_pair(printed, "'x'") == (printed, "'x'")
+    expected, actual = cut_pair("not to contain 'httpcore'", members)
+    assert expected == "not to contain 'httpcore'"
+    assert actual.startswith("{'module_0'")
+    assert len(actual) < 500
+    printed = f"'{'a line of output ' * 80}'"
+    assert cut_pair(f"not to be in {printed}", "'x'") == (f"not to be in {printed}", "'x'")
+    assert cut_pair("to contain 'x'", printed) == ("to contain 'x'", printed)
+
+
+@pytest.mark.parametrize(
+    ("statement", "operator", "left", "right", "told"),
+    [
+        ("assert '[a]' in help(f)", "in", "'[a]'", "''", ("to contain '[a]'", "''")),
+        ("assert f(3) not in [3]", "not in", "3", "[3]", ("not to be in [3]", "3")),
+        ("def test_a(): assert 3 < f(2)", "<", "3", "2", ("to be more than 3", "2")),
+        ("assert f(5) <= 3", "<=", "5", "3", ("to be at most 3", "5")),
+        ("assert f(x) is not None", "is not", "None", "None", ("not to be None", "None")),
+        ("assert f(x) is None", "is", "1", "None", ("None", "1")),
+        ("self.assertIsNone(f(1))", "is None", "1", "", ("None", "1")),
+        ("self.assertIn('x', f(1))", "in", "'x'", "'abc'", ("to contain 'x'", "'abc'")),
+        ("self.assertTrue(f(0))", "a true value", "0", "", ("a true value", "0")),
+    ],
+)  # fmt: skip
+def test_a_comparison_in_python_is_told_in_words(
+    statement: str, operator: str, left: str, right: str, told: tuple[str, str]
+) -> None:
+    assert label(operator, left, right, statement) == told
 
 
 @given(st.text(alphabet="ab", max_size=60), st.text(alphabet="ab", max_size=60), st.integers(9, 40))
@@ -183,6 +208,15 @@ def test_what_a_cut_leaves_out_is_counted(expected: str, actual: str, most: int)
     [
         ("expect(received).toBe(expected)\n\nExpected: 3\nReceived: 2", ("3", "2")),
         ("Expected value: 3\nReceived array: [1, 2]", ("3", "array [1, 2]")),
+        ("Error: expect(received).toContain(expected) // indexOf\n\nExpected value: 3\nReceived array: [1, 2]", ("to contain 3", "[1, 2]")),
+        ('expect(received).not.toContain(expected) // indexOf\n\nExpected substring: not "b"\nReceived string:        "abc"', ('not to contain "b"', '"abc"')),
+        ("expect(received).toBeGreaterThan(expected)\n\nExpected: > 5\nReceived:   3", ("to be more than 5", "3")),
+        ("expect(received).not.toBe(expected) // Object.is equality\n\nExpected: not 1", ("not to be 1", "1")),
+        ('expect(received).resolves.toMatch(expected)\n\nExpected pattern: /x/\nReceived string:  "abc"', ("to match /x/", '"abc"')),
+        ('expect(received).toBeTruthy()\n\nReceived: ""', ("a true value", '""')),
+        ("expect(received).not.toBeNull()\n\nReceived: null", ("not to be null", "null")),
+        ('expect(received).toHaveProperty(path, value)\n\nExpected path: "a"\n\nExpected value: 2\nReceived value: 1', ("2", "1")),
+        ("expect(received).toHaveLength(expected)\n\nExpected length: 2\nReceived length: 1\nReceived array:  [1]", ("length 2", "length 1")),
         ('Expected substring: "bad"\n\nReceived function did not throw', ('substring "bad"', "function did not throw")),
         ("Expected: not 1", ("not 1", "")),
         ('- Expected:\n1\n\n+ Received:\n"1"', ("1", '"1"')),
@@ -192,7 +226,7 @@ def test_what_a_cut_leaves_out_is_counted(expected: str, actual: str, most: int)
         (NODE_DIFF, ("'wanted'", "'got'")),
         ("expected: 3\nactual: 2", ("3", "2")),
         ("expected call not found.\nExpected: f(1)\n  Actual: f(2)", ("f(1)", "f(2)")),
-        ("Regex pattern did not match.\n  Regex: 'x'\n  Input: 'y'", ("'x'", "'y'")),
+        ("Regex pattern did not match.\n  Regex: 'x'\n  Input: 'y'", ("to match 'x'", "'y'")),
         ("TypeError: x is not a function", ("", "")),
         ("", ("", "")),
     ],

@@ -160,7 +160,11 @@ def test_a_command_that_cannot_be_started_is_no_standard(name: str, write: Write
     message = f"[testing] test_command cannot be started: {command!r} exits with {code}: "
     assert str(caught.value).startswith(message)
     assert said in str(caught.value)
-    assert caught.value.hint.startswith("fix test_command in [testing]")
+    remedies = {
+        "an option of a plugin that is not there": "--no-such-plugin is an option of a plugin of pytest: install that",
+        "a Python without the runner": "install pytest for that Python, or name in test_command",
+    }
+    assert caught.value.hint.startswith(remedies.get(name, "fix test_command in [testing]"))
 
 
 def test_a_command_that_hangs_before_any_edit_is_no_standard(run: Runner) -> None:

@@ -79,7 +79,7 @@ def test_pytest_gives_whole_values_whatever_it_prints(options: str, write: Write
     turned = found["test_reversed"]
     assert (turned.expected, turned.actual) == ("[1, 2]", "[1, 3]")
     helper = found["test_helper"]
-    assert (helper.expected, helper.actual) == ("in [1, 2]", "3")
+    assert (helper.expected, helper.actual) == ("to be in [1, 2]", "3")
     assert helper.statement == "same(\n    3,\n    [1, 2],\n)"
     assert [(frame.function, frame.line) for frame in helper.frames] == [("same", 11), ("test_helper", 13)]
     error = found["test_error"]
@@ -103,7 +103,7 @@ def test_unittest_gives_whole_values(write: Write, run: Runner) -> None:
     assert equal.statement == 'self.assertEqual(url("a"), url("b"))'
     assert equal.message == "AssertionError"
     assert equal.frames == (StackFrame(path="test_a.py", line=28, function="test_equal"),)
-    assert (found["test_member"].expected, found["test_member"].actual) == ("in {}", "1")
+    assert (found["test_member"].expected, found["test_member"].actual) == ("to be in {}", "1")
     several = [test for test in got.failing if test.name.endswith("test_several")]
     assert [(test.message, test.expected, test.actual) for test in several] == [
         ("KeyError: 2", "", ""),
@@ -182,7 +182,7 @@ def test_nodes_own_runner_gives_whole_values(write: Write, run: Runner) -> None:
     assert (fails.frames[0].path, fails.frames[0].line) == ("a.test.js", 6)
     assert found["loops"].statement == "assert.ok(n < 2);"
     assert found["throws"].message.startswith("TypeError: Cannot read properties of undefined")
-    assert (found["throws"].expected, found["differs"].expected) == ("", "not 1")
+    assert (found["throws"].expected, found["differs"].expected) == ("", "not to be 1")
     # supertest leaves what it parsed on the error, {} for HTML; the text that came stands in its message.
     assert (found["asks"].expected, found["asks"].actual) == ("'<p>a</p>'", "'<p>b</p>'")
     assert (found["asks for like"].expected, found["asks for like"].actual) == ("/a/", "'<p>b</p>'")

@@ -132,6 +132,13 @@ def _applied(
     gone = frozenset(edit.file_path for edit in edits if edit.kind == "delete")
     edited = _EditedTexts(files=files, package=package, rules=rules, gone=gone)
     reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
+    if any(
+        report.code is EditCode.APPLIED for report in reports
+    ):  # beside it, what changes nothing does no harm
+        reports = [
+            replace(report, code=EditCode.ALREADY_APPLIED) if report.code is EditCode.NO_CHANGE else report
+            for report in reports
+        ]
     if all(report.code.accepted for report in reports):
         reports = edited.check_results(reports)
     success = bool(reports) and all(report.code.accepted for report in reports)
@@ -164,7 +171,9 @@ class _EditedTexts:
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
-        same = replace(edit, answer_line=0)
+        same = replace(
+            edit, answer_line=0, search=_rstripped(edit.search), replacement=_rstripped(edit.replacement)
+        )
         if same in self._done:
             return replace(report, code=EditCode.ALREADY_APPLIED)
         outcome = self._outcome(edit)
@@ -413,6 +422,10 @@ def _refuse_code(path: str, before: str, after: str) -> EditOutcome | None:
     if fault := name_fault(path, before, after):
         return EditOutcome(code=EditCode.UNDEFINED, detail=fault)
     return None
+
+
+def _rstripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
 def _fills_lines(text: str, hit: Hit) -> bool:

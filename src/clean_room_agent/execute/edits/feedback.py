@@ -124,25 +124,25 @@ def nearest(text: str, search: str) -> Nearest | None:
 
 
 def unseen_difference(near: Nearest) -> str:
-    """By their names, the characters at which the two lines first differ, if one of them is not of ASCII and may look like the
-    other; else "".
+    """By their names, the characters at which the two lines first differ, if one of them is white space or not of ASCII, and so may
+    look like the other; else "".
     """
     real = near.text.split("\n")[near.differing_line - near.line].strip()
     wanted = near.expected.strip()
     for has, seeks in zip_longest(real, wanted, fillvalue=""):
         if has != seeks:
-            return (
-                ""
-                if (has + seeks).isascii()
-                else f": there, the file has {_name(has)}, and the search text {_name(seeks)}"
-            )
+            if (has + seeks).isascii() and not (has.isspace() or seeks.isspace()):
+                return ""
+            return f": there, the file has {_name(has)}, and the search text {_name(seeks)}"
     return ""
 
 
 def _name(character: str) -> str:
     if not character:
         return "the line's end"
-    return f"U+{ord(character):04X} ({unicodedata.name(character, 'no name')})"
+    return (
+        f"U+{ord(character):04X} ({unicodedata.name(character, 'TAB' if character == chr(9) else 'no name')})"
+    )
 
 
 def _candidates(lines: list[str], wanted: list[str], size: int) -> list[int]:

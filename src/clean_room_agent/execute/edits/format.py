@@ -32,21 +32,40 @@ VALUE = (
 )
 """Of an attribute: in quotes of any kind, or without blanks in it and without quotes."""
 _ANY_VALUE = re.sub(r"\?P<\w+>", "?:", VALUE)
+ALIASES = {"replace": "replacement"}
+"""What models write in the place of a tag's name."""
+
+
+def _any_case(*names: str) -> str:
+    """A pattern for the names in small or in capital letters: code has tags like <Search>."""
+    return "|".join([*names, *map(str.upper, names)])
+
+
+_CONTENT_NAMES = _any_case(*CONTENTS, *ALIASES)
+_BLOCK_NAMES = _any_case(*BLOCKS)
 TAG = re.compile(
-    r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
-    r"|(?P<content>search|replacement)\s*"
-    rf"|(?P<block>edit|insert|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:{_ANY_VALUE}))*)\s*(?P<single>/?))>"
+    rf"<(?:/\s*(?P<closing>{_BLOCK_NAMES}|{_CONTENT_NAMES})\s*"
+    rf"|(?P<content>{_CONTENT_NAMES})\s*"
+    rf"|(?P<block>{_BLOCK_NAMES})(?P<attributes>(?:[\s,]+\w+\s*[=:]\s*(?:{_ANY_VALUE}))*)[\s,]*(?P<single>/?))>"
 )
-ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*=\s*(?:{VALUE})")
+ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*[=:]\s*(?:{VALUE})")
 ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*2[27]);")
 BLANKS = re.compile(r"[ \t]*")
-CLOSING = re.compile(r"</(?:search|replacement|create|insert|edit)[ \t]*>[ \t]*")
+CLOSING = re.compile(rf"</[ \t]*(?:{_any_case('create', 'insert', 'edit')}|{_CONTENT_NAMES})[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
 """The first line of a block of code, whose info string may be anything (a language, a title, a path), or its last one."""
-SENTENCE = re.compile(r"[-#>*_\s]*[^\W\d_][^={};]*[.:!?)*_`]\s*\Z")
+SENTENCE = re.compile(
+    r"[-#>*_\s]*[^\W\d_][^={};]*[.:!?)*_`]\s*\Z"
+    r"|(?!from |import |return |raise |del |assert )[^\W\d_]+(?:,? [^\W\d_]+){2,}\s*\Z"
+)
 IN_TEXT = re.compile("\"\"\"|'''|<<|/\\*")
 """What begins a text of several lines in code, where a fence may be part of it."""
 CDATA = re.compile(r"\s*<!\[CDATA\[[ \t]*\n?(.*?)\n?[ \t]*\]\]>\s*\Z", re.DOTALL)
+WRAPPED = re.compile(r"\s*<(code|content|pre|file)>[ \t]*\n(.*?)\n[ \t]*</\1>\s*\Z", re.DOTALL)
+"""A tag of no format around the whole."""
+DECORATION = " \t#/*`_:-<!>"
+"""What may surround a file's name where a line is nothing but that."""
+MARKDOWN = frozenset({"md", "markdown"})
 MARKUP_SUFFIXES = frozenset({".xml", ".xsd", ".xsl", ".svg", ".html", ".htm", ".xhtml", ".vue", ".plist"})
 """Files in which CDATA is code."""
 PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".qmd", ".rmd", ".adoc"})
@@ -196,11 +215,12 @@ def _skip_blanks(line: str, position: int) -> int:
 
 def _tag(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
     attributes = tuple(
-        (one["name"], one["double"] or one["quoted"] or one["odd"] or one["bare"] or "")
+        (one["name"].lower(), one["double"] or one["quoted"] or one["odd"] or one["bare"] or "")
         for one in ATTRIBUTE.finditer(match["attributes"] or "")
     )
+    name = (match["closing"] or match["content"] or match["block"]).lower()
     return Tag(
-        name=match["closing"] or match["content"] or match["block"],
+        name=ALIASES.get(name, name),
         closes=match["closing"] is not None,
         single=bool(match["single"]),
         start=offset + match.start(),
@@ -219,13 +239,14 @@ def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """`texts`, each without the fence or CDATA around it, if every one that is not empty has one; else unchanged.
 
     A fence that only the search text or only the replacement has is part of the code. A text that is alone (a file, a
-    definition) may have sentences around the fence, or only one half of it.
+    definition) may have sentences or its file's name around the fence, or only one half of it.
     """
-    if is_prose(path) or not any(texts):
+    if not any(texts):
         return texts
-    cdata = PurePosixPath(path).suffix.lower() not in MARKUP_SUFFIXES
     alone = len(texts) == 1
-    bare = tuple(_without_fence(text, alone=alone, cdata=cdata) if text else "" for text in texts)
+    if is_prose(path):
+        return (_without_markdown(texts[0]),) if alone else texts
+    bare = tuple(_without_fence(text, path, alone=alone) if text else "" for text in texts)
     return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
 
 
@@ -239,22 +260,38 @@ def is_prose(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES
 
 
-def _without_fence(text: str, *, alone: bool, cdata: bool) -> str | None:
-    inside = CDATA.match(text) if cdata else None
-    if inside is not None:
-        return inside[1]
+def _without_markdown(text: str) -> str:
+    """A document without the fence around the whole of it."""
+    lines = text.strip("\n").split("\n")
+    opening, closing = FENCE_LINE.match(lines[0]), FENCE_LINE.match(lines[-1])
+    if opening is None or closing is None or len(lines) < 2 or not _closes(closing, opening):
+        return text
+    return "\n".join(lines[1:-1]) if opening["info"].strip().lower() in MARKDOWN else text
+
+
+def _without_fence(text: str, path: str, *, alone: bool) -> str | None:
+    if PurePosixPath(path).suffix.lower() not in MARKUP_SUFFIXES:
+        if (inside := CDATA.match(text)) is not None:
+            return inside[1]
+        if alone and (inside := WRAPPED.match(text)) is not None:
+            return _without_fence(inside[2], path, alone=alone) or inside[2]
     lines = text.strip("\n").split("\n")
     marks = [(index, match) for index, line in enumerate(lines) if (match := FENCE_LINE.match(line))]
     if not marks:
         return None
     (first, opening), (last, closing) = marks[0], marks[-1]
     if (first, last) == (0, len(lines) - 1) and last and _closes(closing, opening):
-        return "\n".join(lines[1:-1])
-    return _block_among_sentences(lines, marks) if alone else None
+        inner = "\n".join(lines[1:-1])
+        second = marks[1][1] if marks[1][0] == 1 else None
+        twice = alone and len(lines) > 2 and second is not None and second["mark"] == opening["mark"]
+        return (_without_fence(inner, path, alone=alone) if twice else None) or inner
+    return _block_among_sentences(lines, marks, path) if alone else None
 
 
-def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str]]]) -> str | None:
-    """The block of code that the lines hold, with nothing around it but sentences; one of its fences may be missing."""
+def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str]]], path: str) -> str | None:
+    """The block of code that the lines hold, with nothing around it but sentences and the file's name; one of its fences may be
+    missing.
+    """
     (first, opening), (last, closing) = marks[0], marks[-1]
     if len(marks) > 2 or (len(marks) == 2 and not _closes(closing, opening)):
         return None
@@ -263,7 +300,11 @@ def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str
             return "\n".join(lines[:-1])
         last = len(lines)
     around = [line for line in (*lines[:first], *lines[last + 1 :]) if line.strip()]
-    if not all(SENTENCE.match(line) and not IN_TEXT.search(line) for line in around):
+    names = {path, PurePosixPath(path).name}
+    if not all(
+        line.strip(DECORATION) in names or (SENTENCE.match(line) and not IN_TEXT.search(line))
+        for line in around
+    ):
         return None
     return "\n".join(lines[first + 1 : last])
 

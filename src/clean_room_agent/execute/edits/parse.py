@@ -20,13 +20,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
-from clean_room_agent.execute.edits.format import Tag, find_tags, partners, unfence
+from clean_room_agent.execute.edits.format import ENTITY, Tag, find_tags, partners, unescaped, unfence
 from clean_room_agent.llm.answers import BadAnswer, answer_span
 
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
-FILE = ("file", "path", "filename")
+FILE = ("file", "path", "filename", "file_path", "filepath")
 """The attribute that names the file, and what models write in its place."""
+KEYWORD = re.compile(r"(?:async\s+)?(?:def|class|function|func)\s+|\(\)\Z")
+"""What models write around the name of a definition."""
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
 
 
@@ -93,6 +95,8 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
         blocks = _blocks(body, loose)
     if blocks:
         return _edits(blocks)
+    if not loose and ENTITY.search(body):
+        return parse_edits(unescaped(body, ""))
     broken = any(_opens_block(tag) for tag in strict) and not _blocks(body, strict)
     return _diagnose(strict if broken else loose)
 
@@ -179,7 +183,7 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | BadAnswer:
     edits: list[PatchEdit] = []
     for block in blocks:
         line = block.tag.line
-        path = next(filter(None, map(block.tag.attribute, FILE)), "").removeprefix("./")
+        path = next(filter(None, map(block.tag.attribute, FILE)), "").strip("`").removeprefix("./")
         if not path:
             return BadAnswer(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
         if block.tag.name == "delete":
@@ -208,6 +212,7 @@ def _insert(block: _Block, path: str) -> PatchEdit | BadAnswer:
         fault = f'line {line}: <insert> needs one of after="...", before="..." and in="..."'
         return BadAnswer(kind="format", fault=fault)
     ((place, symbol),) = named
+    symbol = KEYWORD.sub("", symbol)
     (text,) = unfence(path, (_content(block.contents[0][1]),))
     return PatchEdit(
         kind="insert", file_path=path, symbol=symbol, place=place, replacement=text, answer_line=line
@@ -217,7 +222,7 @@ def _insert(block: _Block, path: str) -> PatchEdit | BadAnswer:
 def _changes(block: _Block, path: str) -> list[PatchEdit]:
     if block.contents[0][0].name == "replacement":
         (text,) = unfence(path, (_content(block.contents[0][1]),))
-        symbol = block.tag.attribute("symbol")
+        symbol = KEYWORD.sub("", block.tag.attribute("symbol"))
         return [
             PatchEdit(
                 kind="symbol", file_path=path, symbol=symbol, replacement=text, answer_line=block.tag.line
@@ -247,7 +252,7 @@ def _content(raw: str) -> str:
 def _whole_file(path: str, text: str) -> str:
     """The created file: the line break before the closing tag is its last one."""
     (text,) = unfence(path, (text,))
-    return text + "\n" if text else ""
+    return text.removeprefix("\ufeff") + "\n" if text else ""
 
 
 def _diagnose(tags: tuple[Tag, ...]) -> BadAnswer:

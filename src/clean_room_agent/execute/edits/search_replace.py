@@ -46,6 +46,8 @@ LOOK_ALIKES = {
     **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff", ""),
 }
 """Of characters that cannot be told from another one, that one; of those that cannot be seen, nothing."""
+SAME_LETTERS = ("<compat>", "<wide>", "<narrow>")
+"""How Unicode marks what is other characters in another form: three dots in one, a ligature, letters of full width."""
 MOST_PLACES = 1_000
 """If there are more, the rest is not looked for."""
 MOST_LOOKS = 8
@@ -194,17 +196,21 @@ def _same_lines(lines: list[str], first: int, wanted: list[str], shift: Shift) -
     return len(wanted)
 
 
+def _look_alike(character: str) -> str:
+    if character in LOOK_ALIKES:
+        return LOOK_ALIKES[character]
+    if unicodedata.category(character) == "Cf":  # it cannot be seen
+        return ""
+    form = "NFKD" if unicodedata.decomposition(character).startswith(SAME_LETTERS) else "NFD"
+    return unicodedata.normalize(form, character)  # type: ignore[arg-type]
+
+
 class _Folded:
     """A text in which look-alikes are the same characters, and the way back to its own ones."""
 
     def __init__(self, text: str) -> None:
         self.own = text
-        pieces = [
-            character
-            if character.isascii()
-            else LOOK_ALIKES.get(character, unicodedata.normalize("NFD", character))
-            for character in text
-        ]
+        pieces = [character if character.isascii() else _look_alike(character) for character in text]
         self.text = "".join(pieces)
         self.starts = [0]
         """Where each character of the own text begins in the folded one, and its end."""

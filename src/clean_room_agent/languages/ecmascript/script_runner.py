@@ -18,6 +18,7 @@ from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, Reading, TestReport
 from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
+from clean_room_agent.languages.relations import of_script
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.test_names import SEPARATOR
 from clean_room_agent.languages.test_runner import (
@@ -309,14 +310,7 @@ def _values_of(one: _Compared) -> tuple[str, str]:
         expected, actual = one.expected, one.actual
     if expected or actual:
         expected, actual = expected or EMPTY, actual or EMPTY
-    return operated(one.operator, expected, actual)
-
-
-def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
-    """The expected value with an operator of node:assert or chai; any kind of equality adds nothing."""
-    if operator.startswith("not") and (expected or actual):
-        return f"not {expected}", actual
-    return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
+    return of_script(one.operator, expected) if expected else "", actual
 
 
 def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
@@ -346,10 +340,10 @@ def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
             continue
         titles = [title for title in test.name if title and title != test.file]
         name = SEPARATOR.join(filter(None, (test.file, *titles)))
-        expected, actual = operated(test.operator, test.expected, test.actual)
+        expected = of_script(test.operator, test.expected) if test.expected else ""
         yield _ReportedTest(
             name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail,
-            expected=expected, actual=actual,
+            expected=expected, actual=test.actual,
         )  # fmt: skip
 
 

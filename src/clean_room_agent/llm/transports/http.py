@@ -80,9 +80,13 @@ class LineSplitter:
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
-        """The last line, if it was not terminated."""
+        """The last line, if it was not terminated; the lines of a stream of events that has no line feed at all: carriage returns end
+        lines there, too.
+        """
+        is_whole = self._first
         last = self._take_line()
-        return [last] if last.strip() else []
+        lines = last.split(b"\r") if is_whole and not last.lstrip().startswith(b"{") else [last]
+        return [line for line in lines if line.strip()]
 
     def _append(self, part: bytes) -> None:
         self._held += len(part)

@@ -43,14 +43,36 @@ class _Probabilities(Struct, frozen=True, kw_only=True):
             yield TokenChoice(token=token, top=() if logprob is None else ((token, logprob),))
 
 
+class _Part(Struct, frozen=True, kw_only=True):
+    """A part of a content in parts: text, or thinking, which has parts itself."""
+
+    text: str = ""
+    thinking: "list[_Part] | str" = ""
+
+    def thought(self) -> str:
+        """What it holds of thinking."""
+        return (
+            self.thinking if isinstance(self.thinking, str) else "".join(part.text for part in self.thinking)
+        )
+
+
 class _Message(Struct, frozen=True, kw_only=True):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     tool_calls: list[Any] | None = None
 
+    def texts(self) -> tuple[str, str]:
+        """What it holds of the answer, and of thinking."""
+        thought = self.reasoning_content or self.reasoning or ""
+        if isinstance(self.content, list):
+            parts = self.content
+            return "".join(part.text for part in parts), thought + "".join(part.thought() for part in parts)
+        return self.content or "", thought
+
 
 class _Choice(Struct, frozen=True, kw_only=True):
+    index: int | None = 0
     delta: _Message | None = None
     message: _Message | None = None
     text: str | None = None
@@ -184,11 +206,11 @@ class OpenAiAnswer(StreamedAnswer):
                 self.cached_tokens = chunk.usage.prompt_tokens_details.cached_tokens
         if chunk.timings is not None and self.cached_tokens is None:
             self.cached_tokens = chunk.timings.cache_n
-        for choice in (chunk.choices or ())[:1]:
+        for choice in [one for one in chunk.choices or () if not one.index][:1]:
             message = choice.delta or choice.message or _Message()
-            thought = message.reasoning_content or message.reasoning
-            self._add(message.content or choice.text, thought, message.tool_calls)
-            if choice.logprobs is not None and not (thought and not message.content):
+            said, thought = message.texts()
+            self._add(said or choice.text, thought, message.tool_calls)
+            if choice.logprobs is not None and not (thought and not said):
                 self._tokens.extend(choice.logprobs.choices())
             self.reason = choice.finish_reason or self.reason
         self._add_filled(chunk)

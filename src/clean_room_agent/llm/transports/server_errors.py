@@ -49,6 +49,7 @@ _WORDINGS = tuple(
         r"input is too large to process",
     )
 )
+MARKUP = re.compile(r"<(style|script|title)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 SHOWN_CHARS = 300
 SHOWN_MODELS = 20
 
@@ -216,7 +217,9 @@ def ended_early(target: RequestTarget, reason: str) -> ServerFailed:
     """The error for an answer that the server ended for its own reasons, such as unloading the model."""
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
-        hint=f"another program may use the server's memory; {target.dialect.log}",
+        hint=f"the server filters what its models say: switch that off, or use another server; {target.dialect.log}"
+        if "filter" in reason.lower()
+        else f"another program may use the server's memory; {target.dialect.log}",
     )
 
 
@@ -312,8 +315,10 @@ def _error_of(body: str) -> object:
 
 
 def _message_of(error: object) -> str:
-    """The message of an error."""
+    """The message of an error; of a page of HTML, its words."""
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         code = error.get("code")
         return f"{error['message']} ({code})" if isinstance(code, str) and code else error["message"]
-    return error if isinstance(error, str) else json.dumps(error)
+    if not isinstance(error, str):
+        return json.dumps(error)
+    return " ".join(MARKUP.sub(" ", error).split()) if error.lstrip().startswith("<") else error

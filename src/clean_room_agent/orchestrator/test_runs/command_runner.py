@@ -316,6 +316,8 @@ def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
     )
 
 
+NO_MODULE = re.compile(r"python[\d.]*: No module named (\w+)\s*\Z")
+NO_OPTION = re.compile(r"error: unrecognized arguments: (-\S+)")
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
 NOT_READ = re.compile(
@@ -364,8 +366,7 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
         said = tests.end.output.strip()[-300:]
         raise ConfigError(
             f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.end.returncode}: {said}",
-            hint=f"fix {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
-            + ("; the sandbox shows more where [sandbox] read names it" if sandboxed else ""),
+            hint=_remedy(said, key, sandboxed=sandboxed),
         )
     if tests.end.timed_out:
         quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
@@ -379,6 +380,16 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
             f"[testing] {key} finds no tests: {tests.command!r}",
             hint=f'fix {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
         )
+
+
+def _remedy(said: str, key: str, *, sandboxed: bool) -> str:
+    """What to do about a command that says this in place of running tests."""
+    if module := NO_MODULE.search(said):
+        return f"install {module[1]} for that Python, or name in {key} of [testing] the Python that has it: .venv/bin/python -m {module[1]}"
+    if options := NO_OPTION.search(said):
+        return f"{options[1].split('=')[0]} is an option of a plugin of pytest: install that, or take it out of pytest's configuration"
+    more = "; the sandbox shows more where [sandbox] read names it" if sandboxed else ""
+    return f"fix {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in{more}"
 
 
 def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.artifacts.test_results import Failure
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
+from clean_room_agent.languages.relations import of_operator
 from clean_room_agent.languages.test_runners import frames_in
 from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans
 
@@ -85,8 +86,10 @@ MAX_VALUE = 2_000
 """Characters of a value; of a longer one the beginning, the end, and the surroundings of the first difference."""
 AROUND = 200
 """Characters before the first difference that are kept."""
-CONTAINER = re.compile(r"(?:not )?in (?![bru]*['\"])")
-"""What was expected of a comparison by `in`, unless the container is a text."""
+TEXT = re.compile(r"[bru]*['\"]")
+MEMBER = "to be in "
+CONTAINER = "to contain "
+"""What is expected of a member, before the container; and of a container, before the member."""
 MAX_CONTAINER = 400
 """Characters of a container: its members say little, and they would be in every prompt."""
 FIXED = re.compile(r"expect|want|should|correct|golden|reference|desired|baseline", re.IGNORECASE)
@@ -158,25 +161,27 @@ def label(operator: str, left: str, right: str, statement: str) -> tuple[str, st
     """(expected, actual) of a comparison in Python whose left and right side are known.
 
     By the convention of pytest and unittest the tested value is on the left; if the statement has a literal or a name
-    like `expected` there, and none on the right, it is the other way round. An operator other than equality is kept
-    with the expected value: `in [1, 2]`.
+    like `expected` there, and none on the right, it is the other way round. What is expected by an operator other than
+    equality is said in words: `to be in [1, 2]`.
     """
+    is_reversed = bool(right) and _is_reversed(statement)
+    expected, actual = (left, right) if is_reversed else (right, left)
     if operator not in EQUALITY:
-        return f"{operator} {right}".strip(), left
-    return (left, right) if _is_reversed(statement) else (right, left)
+        expected = of_operator(operator, expected, is_right=is_reversed)
+    return expected, actual
 
 
 def _is_reversed(statement: str) -> bool:
     try:
-        body = ast.parse(textwrap.dedent(statement)).body
+        tree = ast.parse(textwrap.dedent(statement))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     sides: list[ast.expr] = []
-    for node in body[:1]:
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            sides = [node.test.left, node.test.comparators[0]]
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            sides = node.value.args[:2]
+    node = next((one for one in ast.walk(tree) if isinstance(one, ast.Assert | ast.Expr)), None)
+    if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
+        sides = [node.test.left, node.test.comparators[0]]
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        sides = node.value.args[:2]
     return len(sides) == 2 and _fixedness(sides[0]) > _fixedness(sides[1])
 
 
@@ -203,8 +208,13 @@ def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str,
     differ. Of a container in which something is looked for, the beginning and the end.
     """
     first = len(posixpath.commonprefix([expected, actual]))
-    bound = min(most, MAX_CONTAINER) if CONTAINER.match(expected) else most
-    return _cut(expected, first, bound), _cut(actual, first, most)
+    said = expected.removeprefix("not ")
+    most_expected = most_actual = most
+    if said.startswith(MEMBER) and not TEXT.match(said.removeprefix(MEMBER)):
+        most_expected = min(most, MAX_CONTAINER)
+    elif said.startswith(CONTAINER) and not TEXT.match(actual):
+        most_actual = min(most, MAX_CONTAINER)
+    return _cut(expected, first, most_expected), _cut(actual, first, most_actual)
 
 
 def _cut(value: str, first: int, most: int) -> str:

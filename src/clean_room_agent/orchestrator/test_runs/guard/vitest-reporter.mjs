@@ -16,14 +16,26 @@ function cut(value) {
 }
 
 // Of a matcher that compares for something else than equality, what it expects stands in its message alone.
-const MATCHER = /\b(?:not )?to (?:include|contain|match|have|be|equal|satisfy)\b/;
+const MATCHER = /\b(?:not )?to (?:not )?(?:include|contain|match|have|be|equal|satisfy)\b/;
+// Those of which the error has both values, as if it compared them for equality.
+const OPERATED = /\b(not )?to (not )?(?:(match)|include|(?:deep equally )?contain)\b(?! object)(?![^]*\bto (?:be|equal|deeply equal|strictly equal)\b)/;
+
+function words(matcher) {
+  return matcher.replace(/^to not /, 'not to ').replace(/, received difference is [^]*$/, '');
+}
+
+function operator(error) {
+  const found = OPERATED.exec(String(error.message || ''));
+  if (!found) return String(error.operator || '');
+  return `${found[1] || found[2] ? 'not ' : ''}${found[3] || 'contain'}`;
+}
 
 function values(error) {
   const message = String(error.message || '');
   if (!('actual' in error) || /\bthrow|\breject|\bresolve/.test(message)) return { expected: '', actual: '' };
   if (error.showDiff === false) {
     const matcher = MATCHER.exec(message);
-    return matcher ? { expected: cut(message.slice(matcher.index)), actual: cut(error.actual) } : { expected: '', actual: '' };
+    return matcher ? { expected: cut(words(message.slice(matcher.index))), actual: cut(error.actual) } : { expected: '', actual: '' };
   }
   return typeof error.diff === 'string' ? { expected: cut(error.expected), actual: cut(error.actual) } : { expected: '', actual: '' };
 }
@@ -37,7 +49,7 @@ function failure(file, name, errors) {
     name,
     ...found,
     diff: compares ? cut(error.diff) : '',
-    operator: compares ? String(error.operator || '') : '',
+    operator: compares ? operator(error) : '',
     stack: cut(error.stackStr || error.stack || ''),
   };
 }
