@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tree_sitter import Node, Tree
-
 from clean_room_agent.languages.nodes import NONE, Nodes
 
 if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
@@ -93,13 +93,13 @@ class Language(Protocol):
         ...
 
     def read(
-        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+        self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports. The nodes of a capture may come in any order."""
         ...
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
+        self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface for other files, and the names that it uses."""
         ...
@@ -126,12 +126,12 @@ class Language(Protocol):
 
         return Outliner(self.nodes)
 
-    def owner(self, definition: Node) -> str:
+    def owner(self, definition: "Node") -> str:
         """The qualified name of what a definition belongs to and does not stand in; "" for none."""
         return ""
 
     def undefined_names(
-        self, before: str, after: str, parse: Callable[[str], Tree | None]
+        self, before: str, after: str, parse: "Callable[[str], Tree | None]"
     ) -> Mapping[str, int]:
         """The names that the text `after` leaves undefined and `before` did not, each with its first line (1-based); none
         where that cannot be known.
