@@ -101,3 +101,12 @@ def test_a_language_takes_a_class_and_a_line(tmp_path: Path) -> None:
     assert found["symbol_references"] == [("a.toy", "main:0", "b.toy", "run:0", "call", 0.95)]
     assert [one.symbol for one in definitions("a.toy", a)] == ["main"]
     assert syntax.outline_of(a.encode(), "a.toy") is not None
+
+
+def test_a_language_that_is_added_has_the_repository_indexed_anew(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    top = make_repository(tmp_path / "repo", {"a.toy": "def main():\n    pass\n"})
+    assert index(top).symbols == 0
+    request.getfixturevalue("toy")
+    assert index(top).symbols == 1
