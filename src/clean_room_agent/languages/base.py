@@ -68,6 +68,22 @@ class Modules(Protocol):
         ...
 
 
+class NoModules(Modules):
+    """The modules of a language in which no import is followed."""
+
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """None."""
+        return None
+
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """None."""
+        return None
+
+    def reach(self, path: str) -> Reach:
+        """No file."""
+        return Reach()
+
+
 class Language(Protocol):
     """A language. Attributes and methods with a default are what holds of one that has nothing to say to it."""
 
@@ -102,7 +118,9 @@ class Language(Protocol):
         self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface for other files, and the names that it uses."""
-        ...
+        from clean_room_agent.languages.interface import FileNames, write_interface, write_uses
+
+        return FileNames(write_interface({}, {}, (), None), write_uses({}, (), ()))
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The format of a definition's documentation and its fields as JSON, None if it has none."""
@@ -114,7 +132,7 @@ class Language(Protocol):
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
         """The modules among these paths, which are of this language or of none."""
-        ...
+        return NoModules()
 
     def is_configuration(self, path: str) -> bool:
         """Whether the content of the file, not just its existence, affects how imports resolve."""
