@@ -106,7 +106,11 @@ class Oracle:
         if call.gap is not None:
             return text_of_gap(self.files, call.gap)
         # Where a server cut the question off, a model says something all the same.
-        return self._answers[call.title](call.prompt) if call.title else "yes"
+        if not call.title:
+            return "yes"
+        if call.title not in self._answers:
+            raise KeyError(f"the oracle has no answer to {call.title!r}: give it one in `Oracle.__init__`")
+        return self._answers[call.title](call.prompt)
 
     def _analyse(self, prompt: str) -> str:
         task = section(prompt, "Task")

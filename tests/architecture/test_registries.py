@@ -13,6 +13,7 @@ import jinja2
 import jinja2.meta
 import pytest
 from msgspec import Struct, structs
+from testing.prompt_inputs import INPUTS
 
 import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute
@@ -85,6 +86,10 @@ def prompt_of(name: str) -> AnyPrompt:
 
 def test_every_prompt_of_the_prompt_folders_is_in_the_list() -> None:
     assert sorted(declared()) == sorted(NAMES)
+
+
+def test_every_prompt_has_sample_inputs() -> None:
+    assert sorted(INPUTS) == sorted(NAMES), "testing/prompt_inputs.py"
 
 
 def test_names_and_titles_are_unique() -> None:

@@ -17,6 +17,7 @@ from clean_room_agent.cli.main import COMMANDS, run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_orchestrator_run
 from clean_room_agent.redaction import SHOWN_DIGITS
+from clean_room_agent.retrieval.retriever import STAGES
 
 CRA = str(Path(sys.executable).with_name("cra"))
 
@@ -89,8 +90,8 @@ def test_flags_are_offered_once_and_their_values_where_they_are_known() -> None:
 
 
 def test_stages_and_keys_of_the_configuration_are_offered() -> None:
-    assert offered("solve", "--stages", "") == ["scope", "precision"]
-    assert offered("solve", "--stages", "scope,") == ["scope,precision"]
+    assert offered("solve", "--stages", "") == list(STAGES)
+    assert offered("solve", "--stages", "scope,") == [f"scope,{name}" for name in STAGES if name != "scope"]
     assert offered("replay", "--stage", "scope") == ["scope", "scope_batch", "scope_judgment"]
     assert offered("config", "set", "models.co") == ["models.coding"]
     assert "solve.max_attempts" in offered("config", "unset", "--user", "")

@@ -46,8 +46,8 @@ WRONG = {
     ),
     "a stage that there is not": Wrong(
         tables={"stages": {"default": "scope,magic"}},
-        said="[stages] default names 'magic', which is not a stage",
-        hint="stages: scope, precision",
+        said="unknown stage 'magic'",
+        hint="`[stages] default` know these: scope, precision",
     ),
     "an override of a prompt that there is not": Wrong(
         tables={"models": {"overrides": {"implment": "coder:7b"}}}, said="implment", hint="implement"

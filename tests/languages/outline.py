@@ -1,5 +1,6 @@
-"""What is read from a file, as tables that a person can read."""
+"""What is read from a file, as tables that a person can read: `python -m tests.languages.outline FILE` prints one."""
 
+import sys
 from pathlib import Path
 
 from tree_sitter import Query, QueryCursor
@@ -53,3 +54,7 @@ def table_of(path: Path) -> str:
         )
         lines.append(f"{line:<4} {written.kind:<9} {written.target:<24} {taken}".rstrip())
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table_of(Path(sys.argv[1])))

@@ -28,7 +28,7 @@ FIVE = {"big.py": large_module(5, lines=20)}
 LARGE_CLASS = 'class Big:\n    """Large."""\n\n' + "\n".join(
     f"    def method_{number}(self):\n" + "        self.total += 1\n" * 30 for number in range(12)
 )
-ONE_BY_ONE: dict[str, Any] = {"scope_route": "batch", "precision_route": "each", "each_share": 0.0}
+ONE_BY_ONE: dict[str, Any] = {"route": "each", "each_share": 0.0}
 
 
 def says(**words: str) -> Callable[[ChatRequest], str]:
@@ -59,7 +59,7 @@ def judged(world: World, request_pass: str) -> dict[str | None, DecisionRow]:
 
 def test_one_question_is_asked_about_each_piece(make: Make) -> None:
     answers = {
-        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "scope_judgment": "yes",
         "piece_judgment": says(task_0="change", task_1="read"),
     }
     world = make(FIVE, answers)
@@ -77,7 +77,7 @@ def test_one_question_is_asked_about_each_piece(make: Make) -> None:
 
 def test_without_a_readable_verdict_a_piece_is_out(make: Make) -> None:
     answers = {
-        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "scope_judgment": "yes",
         "piece_judgment": says(task_0="perhaps", task_1="change"),
     }
     world = make(FIVE, answers)
@@ -91,7 +91,7 @@ def test_a_question_shows_the_code_of_a_short_piece_and_lines_of_a_long_one(make
     long = large_module(1, lines=40).replace("task_0", "long_one").replace("* 17", "* rate_of_tax()")
     world = make(
         {"big.py": large_module(1, lines=20), "long.py": long},
-        {"scope_batch": lambda request: json.dumps({"relevant": [1, 2]})},
+        {"scope_judgment": "yes"},
     )
     shown(world, task="the value of rate_of_tax is wrong")
     prompts = {
@@ -107,7 +107,7 @@ def test_a_question_shows_the_code_of_a_short_piece_and_lines_of_a_long_one(make
 
 def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Make) -> None:
     answers = {
-        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "scope_judgment": "yes",
         "piece_judgment": says(),
     }
     world = make({"big.py": large_module(9, lines=20)}, answers)
@@ -150,13 +150,13 @@ def test_a_member_of_a_large_class_is_shown_with_the_head_of_the_class(make: Mak
 
 def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> None:
     answers = {
-        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "scope_judgment": "yes",
         "piece_judgment": says(task_3="change"),
         "task_analysis": '{"intent": "", "areas": [], "keywords": [], "symbols": ["task_3"]}',
     }
     world = make(FIVE, answers)
     request = context_request(task="it adds wrongly")
-    world.retriever(precision_route="each", each_share=0.9).retrieve(request)
+    world.retriever(route="each", each_share=0.9).retrieve(request)
     assert [ask.identity.item for ask in world.asked("piece_judgment")] == ["big.py:80 :: task_3"]
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
     assert notes == ["not judged, 4 of its pieces: each has less than 90% of the best score"]

@@ -1,27 +1,10 @@
 import msgspec
-import pytest
 
 from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
 
 
 def judgments(**values: object) -> JudgmentsConfig:
     return msgspec.convert(values, JudgmentsConfig)
-
-
-@pytest.mark.parametrize(
-    ("values", "files", "symbols"),
-    [
-        ({}, False, False),
-        ({"route": "batch"}, True, True),
-        ({"route": "batch", "scope_route": "each"}, False, True),
-        ({"precision_route": "batch"}, False, True),
-    ],
-)
-def test_a_route_of_its_own_wins_over_the_one_for_both(
-    values: dict[str, object], files: bool, symbols: bool
-) -> None:
-    config = judgments(**values)
-    assert (config.files_in_one_question, config.symbols_in_one_question) == (files, symbols)
 
 
 def test_in_one_question_the_first_are_judged_whatever_their_scores() -> None:

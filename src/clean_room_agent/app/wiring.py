@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import OrchestratorRunRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session, restore_session
-from clean_room_agent.errors import ConfigError, UsageError, WindowExceeded
+from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.folders import user_folder
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.client import ModelClient
@@ -151,27 +151,22 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
 
 
 def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:
-    """The configuration of the retriever."""
+    """The configuration of the retriever.
+
+    Raises:
+        ConfigError: a stage is unknown or named twice, or there is none.
+    """
     names = settings.stages.names()
     if names != StagesConfig().names():
-        _require_stages(names, settings.source)
+        from clean_room_agent.retrieval.retriever import stages_named
+
+        stages_named(names, settings.judgments)
     return RetrievalConfig(
         stages=names,
         judgments=settings.judgments,
         conventions=settings.conventions,
         use_model=use_model,
     )
-
-
-def _require_stages(names: Sequence[str], source: str) -> None:
-    from clean_room_agent.retrieval.retriever import STAGES
-
-    unknown = [name for name in names if name not in STAGES]
-    if unknown:
-        raise ConfigError(
-            f"{source}: [stages] default names {unknown[0]!r}, which is not a stage",
-            hint=f"stages: {', '.join(STAGES)}",
-        )
 
 
 class RecordedState(Struct, frozen=True, kw_only=True):

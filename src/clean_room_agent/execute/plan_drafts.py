@@ -36,7 +36,7 @@ from clean_room_agent.execute.plan_prompts import (
 )
 from clean_room_agent.execute.prompt_fitting import PromptContents, all_contents, fit, planner_contents
 from clean_room_agent.llm.answers import AnswerT
-from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.client import AGAIN, ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
 
 PlanT = TypeVar("PlanT")
@@ -269,7 +269,7 @@ def ask_for_draft(
         )
 
     fitted = fit(models, prompt, with_contents, wanted, answer_tokens=prompt.max_answer_tokens)
-    sampling = models.warm_sampling() if rejected.faults and not rejected.text else None
+    sampling = AGAIN if rejected.faults and not rejected.text else None
     reply = models.ask(prompt, fitted.inputs, pass_id=pass_id, sampling=sampling)
     return reply, tuple(f"did not fit the prompt: {name}" for name in fitted.dropped)
 

@@ -15,6 +15,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.git.repository import Listing
 from clean_room_agent.json_values import from_json, to_json
+from clean_room_agent.languages.registry import BY_SUFFIX
 from clean_room_agent.safe_open import open_named
 
 if TYPE_CHECKING:  # importing the configuration takes longer than finding out that nothing changed
@@ -59,7 +60,8 @@ class IndexRun(Struct, frozen=True, kw_only=True):
     def settings(self) -> str:
         """Everything the rows depend on, apart from the files and the history."""
         bounds = self.bounds
-        return f"{VERSION} {bounds.history} {bounds.max_file_bytes} {bounds.pair_bound}"
+        parsed = " ".join(sorted(BY_SUFFIX))
+        return f"{VERSION} {bounds.history} {bounds.max_file_bytes} {bounds.pair_bound} {parsed}"
 
 
 class Failed(NamedTuple):

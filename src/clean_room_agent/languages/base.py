@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tree_sitter import Node, Tree
-
 from clean_room_agent.languages.nodes import NONE, Nodes
 
 if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
@@ -68,6 +68,22 @@ class Modules(Protocol):
         ...
 
 
+class NoModules(Modules):
+    """The modules of a language in which no import is followed."""
+
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """None."""
+        return None
+
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """None."""
+        return None
+
+    def reach(self, path: str) -> Reach:
+        """No file."""
+        return Reach()
+
+
 class Language(Protocol):
     """A language. Attributes and methods with a default are what holds of one that has nothing to say to it."""
 
@@ -93,16 +109,18 @@ class Language(Protocol):
         ...
 
     def read(
-        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+        self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports. The nodes of a capture may come in any order."""
         ...
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
+        self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface for other files, and the names that it uses."""
-        ...
+        from clean_room_agent.languages.interface import FileNames, write_interface, write_uses
+
+        return FileNames(write_interface({}, {}, (), None), write_uses({}, (), ()))
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
         """The format of a definition's documentation and its fields as JSON, None if it has none."""
@@ -114,7 +132,7 @@ class Language(Protocol):
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
         """The modules among these paths, which are of this language or of none."""
-        ...
+        return NoModules()
 
     def is_configuration(self, path: str) -> bool:
         """Whether the content of the file, not just its existence, affects how imports resolve."""
@@ -126,12 +144,12 @@ class Language(Protocol):
 
         return Outliner(self.nodes)
 
-    def owner(self, definition: Node) -> str:
+    def owner(self, definition: "Node") -> str:
         """The qualified name of what a definition belongs to and does not stand in; "" for none."""
         return ""
 
     def undefined_names(
-        self, before: str, after: str, parse: Callable[[str], Tree | None]
+        self, before: str, after: str, parse: "Callable[[str], Tree | None]"
     ) -> Mapping[str, int]:
         """The names that the text `after` leaves undefined and `before` did not, each with its first line (1-based); none
         where that cannot be known.

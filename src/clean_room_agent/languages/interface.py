@@ -26,7 +26,9 @@ class FileNames(NamedTuple):
     """The two JSON texts that are stored for a file."""
 
     interface: str
+    """By `write_interface`."""
     uses: str
+    """By `write_uses`."""
 
 
 Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, str, str | Sequence[str], str]
@@ -62,6 +64,21 @@ def write_interface(
 ) -> str:
     """Serialise an interface for `parse_interface`."""
     return to_json([definitions, imports, stars, exported])
+
+
+def write_uses(
+    inner: Mapping[str, Written],
+    imports: Sequence[tuple[str, Sequence[str], str]],
+    uses: Sequence[tuple[int, str]],
+) -> str:
+    """Serialise what a file uses.
+
+    Args:
+        inner: definitions that only this file can refer to.
+        imports: as they are written: (module, names taken from there, kind), of files that get what they take as values of their names.
+        uses: (place of a symbol, the tokens of the names it uses, separated by spaces), as `languages.uses` says.
+    """
+    return to_json([inner, imports, uses])
 
 
 def parse_interface(text: str) -> Interface:

@@ -19,6 +19,7 @@ class Definition(NamedTuple):
 
     name: str
     kind: str
+    """function, class, method, interface, type_alias, enum or variable; a function in a class is made a method."""
     start: int
     """First byte."""
     end: int

@@ -51,7 +51,9 @@ EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 TOOL_CALL = "the model answered with a tool call, and there are no tools; write the answer as text"
 WARM_TOP_K = 40
 WARM_TOP_P = 0.95
-"""Bounds on the draw where the configured temperature is above 0."""
+"""Bounds on the draw where the temperature is above 0."""
+AGAIN = Sampling(temperature=0.6, seed=2, top_k=WARM_TOP_K, top_p=WARM_TOP_P)
+"""How to draw after an unreadable answer: the likeliest tokens would give the same one again."""
 
 
 class Reply(Struct, Generic[AnswerT], frozen=True, kw_only=True):
@@ -349,7 +351,7 @@ class ModelClient:
         if bad.kind == "copied" and self._is_held(question):
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, said, bad, max_tokens=package)
-        again = replace(question, text=text, shape=shape, sampling=self.warm_sampling())
+        again = replace(question, text=text, shape=shape, sampling=AGAIN)
         return again if _fits(again) else None
 
     def _is_held(self, question: ModelQuestion) -> bool:
@@ -372,18 +374,6 @@ class ModelClient:
     def stronger(self, role: Role) -> tuple[str, ...]:
         """Tags of the models to escalate to, in order."""
         return self._router.escalation(role)
-
-    def warm_sampling(self) -> Sampling:
-        """How to sample after an unreadable answer: greedy decoding would give the same one again."""
-        models = self._router.models
-        if models.repair_temperature == 0:
-            return Sampling(seed=models.repair_seed)
-        return Sampling(
-            temperature=models.repair_temperature,
-            seed=models.repair_seed,
-            top_k=WARM_TOP_K,
-            top_p=WARM_TOP_P,
-        )
 
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> int:
         """Estimated tokens of the whole request, including framing but not the answer."""

@@ -163,17 +163,6 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         int,
         Meta(ge=0, description="after a refused connection or a break before the first token"),
     ] = 3
-    repair_temperature: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=2,
-            description="of the answer that is asked for after an unreadable one; 0 may give the same again",
-        ),
-    ] = 0.6
-    repair_seed: Annotated[
-        int, Meta(ge=0, description="of that answer, so that it is the same each time")
-    ] = 2
     keep_alive: Annotated[str, Meta(description="how long the server keeps a model loaded")] = "30m"
     token_factor: Annotated[
         float,

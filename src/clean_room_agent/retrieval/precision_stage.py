@@ -304,7 +304,7 @@ class PrecisionStage:
         labels = (CHANGE, READ)
         ask = (
             partial(judge.sort, PRECISION_BATCH, labels=labels)
-            if self._config.symbols_in_one_question
+            if self._config.in_one_question
             else partial(judge.choose, PIECE_JUDGMENT, labels=labels)
         )
         options: list[Option] = []

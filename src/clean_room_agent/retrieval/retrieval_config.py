@@ -7,8 +7,6 @@ from msgspec import Meta, Struct, field, structs
 
 from clean_room_agent.config import ConfigSlice
 
-Route = Literal["each", "batch"]
-
 
 class StagesConfig(ConfigSlice, frozen=True, kw_only=True):
     """Which retrieval stages run, and in which order."""
@@ -24,12 +22,9 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     """How candidates are judged."""
 
     route: Annotated[
-        Route, Meta(description="each: one yes-or-no question a candidate; batch: one question for many")
+        Literal["each", "batch"],
+        Meta(description="each: one yes-or-no question a candidate; batch: one question for many"),
     ] = "each"
-    scope_route: Annotated[Route | None, Meta(description="for files, where it differs from route")] = None
-    precision_route: Annotated[Route | None, Meta(description="for symbols, where it differs from route")] = (
-        None
-    )
     top_k: Annotated[int, Meta(ge=1, description="files judged, best first")] = 20
     max_symbols: Annotated[int, Meta(ge=1, description="symbols judged, best first")] = 20
     batch_size: Annotated[int, Meta(ge=1, description="candidates in one batch question at most")] = 30
@@ -53,30 +48,25 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     ] = 0.5
 
     @property
-    def files_in_one_question(self) -> bool:
-        """Whether many files are judged in one question."""
-        return (self.scope_route or self.route) == "batch"
-
-    @property
-    def symbols_in_one_question(self) -> bool:
-        """Whether many symbols are judged in one question."""
-        return (self.precision_route or self.route) == "batch"
+    def in_one_question(self) -> bool:
+        """Whether many candidates are judged in one question."""
+        return self.route == "batch"
 
     def files_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """How many of the files, best first, are judged; and why no more are."""
-        if self.files_in_one_question:
+        if self.in_one_question:
             return _near(scores, self.top_k, 0.0)
         return _near(scores, self.each_files, self.each_share)
 
     def symbols_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """The same of the pieces of code."""
-        if self.symbols_in_one_question:
+        if self.in_one_question:
             return _near(scores, self.max_symbols, 0.0)
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
-        """The same with batch questions everywhere, for when scores replace the model."""
-        return structs.replace(self, route="batch", scope_route=None, precision_route=None)
+        """The same with batch questions, for when scores replace the model."""
+        return structs.replace(self, route="batch")
 
 
 class ConventionsConfig(ConfigSlice, frozen=True, kw_only=True):

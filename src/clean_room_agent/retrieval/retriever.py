@@ -61,7 +61,7 @@ def stages_named(names: Sequence[str], config: JudgmentsConfig) -> tuple[Retriev
     Raises:
         ConfigError: a name is unknown or appears twice, or there is none.
     """
-    hint = f"stages: {', '.join(STAGES)}"
+    hint = f"--stages and `[stages] default` know these: {', '.join(STAGES)}"
     if not names:
         raise ConfigError("no stage is named", hint=hint)
     for place, name in enumerate(names):

@@ -50,7 +50,7 @@ class ScopeStage:
         top = max((entry.score for entry in waiting), default=0.0) or 1.0
         ask = (
             partial(judge.sort, SCOPE_BATCH, labels=self._labels)
-            if self._config.files_in_one_question
+            if self._config.in_one_question
             else partial(judge.choose, SCOPE_JUDGMENT, labels=self._labels)
         )
         options: list[Option] = []
@@ -92,7 +92,7 @@ class ScopeStage:
 
     @property
     def _labels(self) -> tuple[str, ...]:
-        return (RELEVANT,) if self._config.files_in_one_question else (YES,)
+        return (RELEVANT,) if self._config.in_one_question else (YES,)
 
     def _decided(
         self, context: StageContext, verdict_of: Mapping[str, Verdict], passed_over: str

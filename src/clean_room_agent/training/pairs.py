@@ -168,7 +168,7 @@ def make_pairs(
             session=session,
             config=RetrievalConfig(
                 stages=config.stages,
-                judgments=one_by_one(config.judgments),
+                judgments=structs.replace(config.judgments, route="each"),
                 conventions=config.conventions,
             ),
         )
@@ -340,11 +340,6 @@ class _Run(Struct, frozen=True, kw_only=True):
             _without_end(applied.texts[path]) == _without_end(text) for path, text in wanted.items()
         )
         return "" if replays else "implement: the edits do not replay"
-
-
-def one_by_one(judgments: JudgmentsConfig) -> JudgmentsConfig:
-    """The same configuration with one question per candidate everywhere."""
-    return structs.replace(judgments, route="each", scope_route=None, precision_route=None)
 
 
 def _without_end(text: str | None) -> str | None:

@@ -3,14 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import tree_sitter_javascript
-import tree_sitter_typescript
-from tree_sitter import Node, Tree
-
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.ecmascript.nodes import NODES
 
 if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
@@ -33,8 +31,11 @@ class EcmaScript(Language):
     def load(self, grammar: str) -> object:
         """One of the three grammars."""
         if grammar == "javascript":
+            import tree_sitter_javascript
+
             return tree_sitter_javascript.language()
-        typescript = tree_sitter_typescript
+        import tree_sitter_typescript as typescript
+
         return typescript.language_tsx() if grammar == "tsx" else typescript.language_typescript()
 
     def query(self, grammar: str) -> str:
@@ -44,7 +45,7 @@ class EcmaScript(Language):
         return declarations.query(grammar) + references.query(grammar)
 
     def read(
-        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+        self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.ecmascript import declarations
@@ -52,7 +53,7 @@ class EcmaScript(Language):
         return declarations.read(root, captures, source, typed=grammar != "javascript")
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
+        self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.ecmascript import references
@@ -90,7 +91,7 @@ class EcmaScript(Language):
         return ScriptOutliner(NODES)
 
     def undefined_names(
-        self, before: str, after: str, parse: Callable[[str], Tree | None]
+        self, before: str, after: str, parse: "Callable[[str], Tree | None]"
     ) -> Mapping[str, int]:
         """By the trees, as far as it is certain."""
         from clean_room_agent.languages.ecmascript.undefined_names import undefined_names

@@ -34,11 +34,10 @@ from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
-from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.ecmascript.bindings import ScriptBindings
 from clean_room_agent.languages.ecmascript.expressions import BETWEEN, STEPS, WORD
 from clean_room_agent.languages.ecmascript.scopes import base_nodes
-from clean_room_agent.languages.interface import FileNames, write_interface
+from clean_room_agent.languages.interface import FileNames, write_interface, write_uses
 from clean_room_agent.languages.latin1 import as_bytes, real_name
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.uses import BASE, DECORATOR, Uses
@@ -121,7 +120,7 @@ def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Ne
     reachable, inner = binds.definitions()
     uses = ScriptUses(captures, binds).read(frozenset([*reachable, *binds.imports]))
     interface = write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), binds.exports)
-    return FileNames(real_name(interface), real_name(to_json([inner, [], uses])))
+    return FileNames(real_name(interface), real_name(write_uses(inner, (), uses)))
 
 
 class ScriptUses(Uses):

@@ -3,13 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import tree_sitter_go
-from tree_sitter import Node
-
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.nodes import Nodes
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
@@ -62,6 +61,8 @@ class Go(Language):
 
     def load(self, grammar: str) -> object:
         """The grammar."""
+        import tree_sitter_go
+
         return tree_sitter_go.language()
 
     def query(self, grammar: str) -> str:
@@ -71,7 +72,7 @@ class Go(Language):
         return declarations.QUERY
 
     def read(
-        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+        self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.go import declarations
@@ -79,7 +80,7 @@ class Go(Language):
         return declarations.read(captures, source)
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
+        self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.go import uses
@@ -100,7 +101,7 @@ class Go(Language):
         """Whether it names a module."""
         return path.rpartition("/")[2] == "go.mod"
 
-    def owner(self, definition: Node) -> str:
+    def owner(self, definition: "Node") -> str:
         """The type of a method's receiver."""
         from clean_room_agent.languages.go.declarations import receiver_of
 

@@ -19,7 +19,6 @@ from typing import ClassVar
 
 from tree_sitter import Node
 
-from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.go.declarations import (
     Declaration,
     declarations,
@@ -29,7 +28,7 @@ from clean_room_agent.languages.go.declarations import (
     type_of,
 )
 from clean_room_agent.languages.go.packages import OWN_PACKAGE, package_names
-from clean_room_agent.languages.interface import MAX_LENGTH, FileNames, Written, write_interface
+from clean_room_agent.languages.interface import MAX_LENGTH, FileNames, Written, write_interface, write_uses
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.parsed import ParsedFile
 
@@ -58,9 +57,9 @@ def read_names(root: Node, source: bytes, nested: Nested, parsed: ParsedFile) ->
     uses = _Uses(root, source, nested, parsed)
     stars = [OWN_PACKAGE, *(one.target for one in parsed.imports if one.aliases == (".",))]
     interface = write_interface(uses.definitions, uses.imports, stars, None)
-    taken = [[one.target, sorted(uses.taken.get(one.target, ())), one.kind] for one in parsed.imports]
+    taken = [(one.target, sorted(uses.taken.get(one.target, ())), one.kind) for one in parsed.imports]
     tokens = [(place, " ".join(sorted(found))) for place, found in sorted(uses.tokens.items()) if found]
-    return FileNames(interface, to_json([{}, taken, tokens]))
+    return FileNames(interface, write_uses({}, taken, tokens))
 
 
 class _Uses:

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import tree_sitter_python
-from tree_sitter import Node, Tree
-
 from clean_room_agent.languages.base import Language, Modules, ReadText
 from clean_room_agent.languages.nodes import Nodes
 
 if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
     from clean_room_agent.languages.nesting import Nested
@@ -56,6 +55,8 @@ class Python(Language):
 
     def load(self, grammar: str) -> object:
         """The grammar."""
+        import tree_sitter_python
+
         return tree_sitter_python.language()
 
     def query(self, grammar: str) -> str:
@@ -65,7 +66,7 @@ class Python(Language):
         return definitions.QUERY + references.QUERY
 
     def read(
-        self, root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, grammar: str
+        self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports."""
         from clean_room_agent.languages.python import definitions
@@ -73,7 +74,7 @@ class Python(Language):
         return definitions.read(root, captures, source)
 
     def read_names(
-        self, captures: Mapping[str, Sequence[Node]], source: bytes, nested: "Nested", parsed: "ParsedFile"
+        self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
         """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.python import references
@@ -105,7 +106,7 @@ class Python(Language):
         return PythonOutliner(NODES)
 
     def undefined_names(
-        self, before: str, after: str, parse: Callable[[str], Tree | None]
+        self, before: str, after: str, parse: "Callable[[str], Tree | None]"
     ) -> Mapping[str, int]:
         """By the symbol tables of the running Python."""
         from clean_room_agent.languages.python.own_compiler import undefined_names

@@ -12,9 +12,8 @@ from operator import attrgetter
 
 from tree_sitter import Node
 
-from clean_room_agent.json_values import to_json
 from clean_room_agent.languages.bindings import Bindings, fit
-from clean_room_agent.languages.interface import STAR, FileNames, Written, write_interface
+from clean_room_agent.languages.interface import STAR, FileNames, Written, write_interface, write_uses
 from clean_room_agent.languages.latin1 import as_bytes, as_latin1, import_as_bytes, real_name
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.parsed import RawImport
@@ -97,7 +96,7 @@ def read_names(
     taken = [(one.target, one.names, one.kind) for one in imports]
     return FileNames(
         real_name(write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), exported)),
-        real_name(to_json([inner, taken, uses])),
+        real_name(write_uses(inner, taken, uses)),
     )
 
 
