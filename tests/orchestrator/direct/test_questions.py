@@ -17,6 +17,7 @@ from clean_room_agent.orchestrator.direct.questions import (
     PlaceQuestion,
     Questions,
     Target,
+    left_to_do,
 )
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
@@ -152,6 +153,27 @@ def test_where_one_holds_the_last_round_is_less_of_its_change_without_a_model() 
     texts = [one.write(one.send("")) for one in last]
     assert texts == [TEXT.replace("+=", "-="), TEXT.replace("+= value", "+= value + 1")]
     assert all(one.is_smaller for one in last)
+
+
+def test_in_a_candidates_tree_what_is_left_to_do_is_told_as_it_is_there() -> None:
+    done, left = (
+        GoalTest(name="a", source=GoalSource.GIVEN),
+        GoalTest(name="b", source=GoalSource.GIVEN, got="0"),
+    )
+    assignment = Assignment(task="x", goals=(done, left), observed="n = 0")
+    after = left_to_do(assignment, GoalRun(green=("a",), said=(("b", "no attribute reset"),)))
+    assert after == Assignment(task="x", goals=(replace(left, got="no attribute reset"),))
+
+
+def test_what_was_written_is_asked_for_whole_again_before_its_lines() -> None:
+    candidates: list[TriedAnswer] = []
+    probed: list[bool] = []
+    asked = rounds(candidates, LATER, probed=probed)
+    first = next(asked)
+    text = LATER.text.replace("pass", "return value + 1")
+    candidates.append(candidate(first[0].item, text=text, said="2", green=("t1",)))
+    assert items(next(asked)) == ["from 1 a.py::later function 0"]
+    assert probed == []
 
 
 def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() -> None:

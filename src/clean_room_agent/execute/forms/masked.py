@@ -497,7 +497,7 @@ def _says_something(line: str) -> bool:
     return (
         bool(bare)
         and bare not in {"else", "try", "finally", "do", '"""', "'''"}
-        and not line.strip().startswith(("#", "//", "*", "/*", "@"))
+        and not line.strip().startswith(("#", "//", "*", "/*", "@", "def ", "async def ", "class "))
     )
 
 

@@ -113,6 +113,12 @@ class Questions:
         self._targets = targets
         self._texts = texts
         self._fills = cache(fills)
+        self._unwritten = {
+            (target.place.path, target.place.name)
+            for target in targets
+            if is_stub(Parsed(target.place.path, target.text), target.place)
+        }
+        """Stubs at the run's head: what they lack once something stands there is often more of it."""
 
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
@@ -160,15 +166,19 @@ class Questions:
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
         targets = self._targets if base is None else self._targets_in(base)
-        sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
+        assignment = self._assignment
+        if base is not None and base.goals is not None:
+            assignment = left_to_do(assignment, base.goals)
+        sweeps = [_Sweep(self._models, target, assignment, candidates, base=base) for target in targets]
+        unwritten = [sweep for sweep in sweeps if sweep.place in self._unwritten]
         likeliest = sweeps[:WORDED_PLACES]
-        filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
         for count in (
             1,
             DRAWS_AT_A_TIME,
         ):  # the likeliest is often right, and side by side each slot reads the prompt
-            yield from (sweep.worded(count) for sweep in sweeps if sweep.is_stub)
+            yield from (sweep.worded(count) for sweep in unwritten)
+        filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
@@ -214,7 +224,9 @@ class Questions:
                 continue
             if self._fills():
                 changed = replace(target, place=place, text=one.text)
-                yield from self._gaps([_Sweep(self._models, changed, self._assignment, candidates, base=one)])
+                assert one.goals is not None, "those are nearer that gave something"
+                assignment = left_to_do(self._assignment, one.goals)
+                yield from self._gaps([_Sweep(self._models, changed, assignment, candidates, base=one)])
             yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
 
 
@@ -235,6 +247,7 @@ class _Sweep:
         self._models = models
         self._target = target
         self.suspicion = target.suspicion
+        self.place = (target.place.path, target.place.name)
         self._base = 0 if base is None else base.number
         self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
         self._candidates = candidates
@@ -335,6 +348,13 @@ class _Sweep:
         return PlaceQuestion(
             item=item, path=place.path, symbol=place.name, send=send, write=write, base=self._base
         )
+
+
+def left_to_do(assignment: Assignment, ran: GoalRun) -> Assignment:
+    """What is asked for in the tree of a candidate: the goal tests that fail there, with what they give there."""
+    said = dict(ran.said)
+    left = [replace(goal, got=said[goal.name]) for goal in assignment.goals if goal.name in said]
+    return replace(assignment, goals=tuple(left), observed="") if left else assignment
 
 
 def _text_or_reason(made: str | Refused) -> str | NoCandidate:
