@@ -220,6 +220,7 @@ def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
     request = next(requests(FUNCTION, PLACE, TEXT, ASSIGNMENT))
     told = FUNCTION.render(request.inputs)
     assert "`Stats.mean([1, 3])` gives 1.33, but it should give 2.0" in told
+    assert told.endswith("`Stats.mean([1, 3])` gives 1.33, but it should give 2.0.\nWrite the changed code whole.")
     assert "total = 4" in told
     assert "## What the code to change uses\ndef helper(value):\n" in told
     assert (
@@ -241,6 +242,12 @@ def test_a_long_prompt_leaves_out_what_matters_least_and_a_long_definition_is_no
     long = TEXT.replace("        total =", "        values = sorted(values)\n" * 400 + "        total =")
     place = Place(path="a.py", name="Stats.mean", first_line=11, last_line=420, lines=(420,))
     assert list(requests(FUNCTION, place, long, ASSIGNMENT)) == []
+
+
+def test_a_test_that_makes_no_single_call_is_told_by_its_error_at_the_end() -> None:
+    goal = GoalTest(name="t", source=GoalSource.REPOSITORY, got="AttributeError: no attribute 'reset'\nmore")
+    (request,) = requests(FUNCTION, PLACE, TEXT, Assignment(task="x", goals=(goal,)), draws=1)
+    assert request.inputs.now == "The tests fail now with: AttributeError: no attribute 'reset'"
 
 
 STUB = "def later(value):\n    pass\n"

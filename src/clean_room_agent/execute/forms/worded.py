@@ -95,6 +95,10 @@ class FormInputs(Struct, frozen=True, kw_only=True):
     """How the answer begins."""
     language: str
     """For the fence."""
+    now: str = ""
+    """What the first test shows now, in a line. It stands once more at the end: small models write what they read last, and else
+    copied a class that lacked a method.
+    """
     failed: str = ""
     """An earlier answer that was tried, and what it gave."""
 
@@ -296,6 +300,7 @@ def _form_inputs(
         related=joined("\n", _related(parsed, place)),
         opening="\n".join(row.text for row in _head(visible)),
         language=grammar_of(place.path) or "",
+        now=next((_now(goal) for goal in assignment.goals), ""),
         failed=failed,
     )
     few = replace(whole, evidence=_evidence(assignment.goals, MOST_GOALS))
@@ -326,6 +331,14 @@ def _evidence(goals: Sequence[GoalTest], most: int) -> str:
     long = [goal for goal in goals if not (goal.call and goal.wanted)][:MOST_GOALS]
     told = [goal for goal in goals if goal in long or (goal.call and goal.wanted)]
     return "\n".join(map(_goal_line, told[:most]))
+
+
+def _now(goal: GoalTest) -> str:
+    """What is wrong, as a sentence."""
+    if goal.call and goal.wanted:
+        return f"{_goal_line(goal)}."
+    got = goal.got.partition("\n")[0]
+    return f"The tests fail now with: {got}" if got else ""
 
 
 def _goal_line(goal: GoalTest) -> str:
