@@ -24,7 +24,10 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     """How candidates are judged."""
 
     route: Annotated[
-        Route, Meta(description="each: one yes-or-no question a candidate; batch: one question for many")
+        Route | Literal["rank"],
+        Meta(
+            description="each: one yes-or-no question a candidate; batch: one question for many; rank: nothing is asked, the ranking decides"
+        ),
     ] = "each"
     scope_route: Annotated[Route | None, Meta(description="for files, where it differs from route")] = None
     precision_route: Annotated[Route | None, Meta(description="for symbols, where it differs from route")] = (
@@ -53,14 +56,19 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     ] = 0.5
 
     @property
+    def asks(self) -> bool:
+        """Whether a model is asked at all."""
+        return self.route != "rank"
+
+    @property
     def files_in_one_question(self) -> bool:
         """Whether many files are judged in one question."""
-        return (self.scope_route or self.route) == "batch"
+        return (self.scope_route or self.route) != "each"
 
     @property
     def symbols_in_one_question(self) -> bool:
         """Whether many symbols are judged in one question."""
-        return (self.precision_route or self.route) == "batch"
+        return (self.precision_route or self.route) != "each"
 
     def files_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """How many of the files, best first, are judged; and why no more are."""
@@ -75,8 +83,8 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
-        """The same with batch questions everywhere, for when scores replace the model."""
-        return structs.replace(self, route="batch", scope_route=None, precision_route=None)
+        """The same where nothing is asked, and scores replace the model."""
+        return structs.replace(self, route="rank", scope_route=None, precision_route=None)
 
 
 class ConventionsConfig(ConfigSlice, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ before drawn ones; then the candidates that came nearest are gone on from.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,10 +23,12 @@ from clean_room_agent.execute.forms.place import (
     Refused,
     shown,
 )
-from clean_room_agent.execute.forms.worded import FormRequest
+from clean_room_agent.execute.forms.worded import FormInputs, FormRequest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
+from clean_room_agent.orchestrator.run_config import SolveConfig
 
 MASKED_AT_A_TIME = 4
 """Gaps of one place in one round. The first answers are often right: each that is asked for before they are judged is lost time."""
@@ -68,6 +71,8 @@ class PlaceQuestion(Struct, frozen=True, kw_only=True):
     """Whether it is asked after the one before it in its round. What they begin with is most of them, and a server that answers
     in several slots keeps it in one: asked side by side, it would be read in each.
     """
+    most_tokens: int = 0
+    """Of an answer in words."""
     is_smaller: bool = False
     """Whether it is asked though a candidate holds, since a smaller change may do."""
 
@@ -105,8 +110,12 @@ class Questions:
         texts: Callable[[str, str], str],
         *,
         fills: bool,
+        solve: SolveConfig,
     ) -> None:
-        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps."""
+        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps; `solve` says in
+        which forms it is asked.
+        """
+        self._solve = solve
         self._models = models
         self._assignment = assignment
         self._at_base = at_base
@@ -146,7 +155,7 @@ class Questions:
         if target is None or not line or not self._fills:
             return []
         asked = {one.item for one in candidates}
-        questions = _Sweep(self._models, target, self._assignment, candidates).parts(line)
+        questions = _Sweep(self._models, target, self._assignment, candidates, self._solve).parts(line)
         return [replace(one, is_smaller=True) for one in questions if one.item not in asked]
 
     def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
@@ -165,11 +174,16 @@ class Questions:
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
         targets = self._targets if base is None else self._targets_in(base)
-        sweeps = [_Sweep(self._models, target, self._assignment, candidates, base=base) for target in targets]
+        sweeps = [
+            _Sweep(self._models, target, self._assignment, candidates, self._solve, base=base)
+            for target in targets
+        ]
         likeliest = sweeps[:WORDED_PLACES]
         filled = [sweep for sweep in sweeps if self._fills and not sweep.is_stub]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
         yield from (sweep.worded(1 + DRAWS_AT_A_TIME) for sweep in sweeps if sweep.is_stub)
+        if self._solve.forms[:1] != ("masked",):
+            yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
@@ -215,8 +229,12 @@ class Questions:
                 continue
             if self._fills:
                 changed = replace(target, place=place, text=one.text)
-                yield from self._gaps([_Sweep(self._models, changed, self._assignment, candidates, base=one)])
-            yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
+                sweep = _Sweep(self._models, changed, self._assignment, candidates, self._solve, base=one)
+                yield from self._gaps([sweep])
+            sweep = _Sweep(
+                self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
+            )
+            yield sweep.worded(1)
 
 
 class _Sweep:
@@ -228,6 +246,7 @@ class _Sweep:
         target: Target,
         assignment: Assignment,
         candidates: Sequence[TriedAnswer],
+        solve: SolveConfig,
         *,
         base: TriedAnswer | None = None,
         failed: TriedAnswer | None = None,
@@ -244,11 +263,21 @@ class _Sweep:
         self._natural: set[Mask] = set()
         self._assignment = assignment
         place, text = target.place, target.text
-        prompt = worded.LINES if place.last_line - place.first_line >= LONG else worded.FUNCTION
+        self._gaps_in_turn = solve.gaps == "in-turn"
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
-        self._worded: Iterator[FormRequest] = worded.requests(
-            prompt, place, text, assignment, failed=_shown_failure(failed) if failed else ""
-        )
+        prompt = worded_form(solve, long=place.last_line - place.first_line >= LONG)
+        self._worded: Iterator[FormRequest] = iter(())
+        if prompt is not None:
+            self._worded = worded.requests(
+                prompt,
+                place,
+                text,
+                assignment,
+                draws=solve.draws,
+                temperature=solve.draw_temperature,
+                room=solve.answer_room,
+                failed=_shown_failure(failed) if failed else "",
+            )
 
     @property
     def is_stub(self) -> bool:
@@ -296,7 +325,7 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
 
-        return replace(self._question(item, send, write), in_turn=True)
+        return replace(self._question(item, send, write), in_turn=self._gaps_in_turn)
 
     def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target
@@ -332,7 +361,7 @@ class _Sweep:
                 made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)
 
-        return self._question(item, send, write)
+        return replace(self._question(item, send, write), most_tokens=request.max_answer_tokens)
 
     def _item(self, how: str) -> str:
         return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
@@ -344,6 +373,29 @@ class _Sweep:
         return PlaceQuestion(
             item=item, path=place.path, symbol=place.name, send=send, write=write, base=self._base
         )
+
+
+def worded_form(solve: SolveConfig, *, long: bool) -> Prompt[FormInputs, Any] | None:
+    """In which form a definition is asked about in words; None if that is not wanted."""
+    forms = [form for form in solve.forms if form != "masked"]
+    if not forms:
+        return None
+    lines = forms[0] == "lines" or (long and "lines" in forms)
+    return worded.LINES if lines else worded.FUNCTION
+
+
+def gaps_of(
+    models: ModelClient, target: Target, assignment: Assignment, solve: SolveConfig
+) -> list[PlaceQuestion]:
+    """The first gaps that are asked for in one place."""
+    return _Sweep(models, target, assignment, (), solve).gaps()
+
+
+def in_words(
+    models: ModelClient, target: Target, assignment: Assignment, solve: SolveConfig
+) -> list[PlaceQuestion]:
+    """All that is asked about one place in words."""
+    return _Sweep(models, target, assignment, (), solve).worded(solve.draws)
 
 
 def _text_or_reason(made: str | Refused) -> str | NoCandidate:
