@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from testing.runs.solving import Project, Script, make_project
+from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 from tests.app.fit.measured import outcomes, strong
 
@@ -103,3 +104,19 @@ def test_a_broken_file_of_figures_ends_a_run_before_a_model_is_asked(tmp_path: P
     assert told.code == 2
     assert "cra models fit" in told.err
     assert not server.calls
+
+
+def test_a_resumed_run_has_the_fit_that_it_began_with(tmp_path: Path) -> None:
+    till: Project = make_project(tmp_path / "till")
+    write_fit(small("coder:3b"))
+    with OllamaServer(lambda _: Answer(status=500, error="out of memory")) as server:
+        assert till.solve(server, solve={"route": "auto"}, models={"retries": 0}).code == 3
+    fit_path("coder:3b", digest("coder:3b")).unlink()
+    with OllamaServer(Script(till.oracle), fills="rightly") as server:
+        till.configure(server.base_url, solve={"route": "auto"})
+        resumed = till.cra("solve", "--resume", "@")
+    assert resumed.code == 0, resumed.err
+    assert "base_url" in resumed.err, "what has changed is told"
+    assert "forms" not in resumed.err
+    events = {event.kind: event.detail for event in till.recorded().events}
+    assert json.loads(events["resumed_with"])["config"]["fit"]["chosen"]["solve"]["forms"] == ["function"]
