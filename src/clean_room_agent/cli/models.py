@@ -304,7 +304,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
 
     They are asked some forty made-up tasks, each with a check; what they write runs in the sandbox in which tests run. It can
     be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is
-    configured.
+    configured. llama-server and others know a model only by its name: use --again after you have changed the file.
     """
     from clean_room_agent.app.fit.measuring import measure_models
 

@@ -46,4 +46,4 @@ def test_a_broken_file_is_one_clear_message(text: str) -> None:
     with pytest.raises(ConfigError, match="is not what `cra models fit` writes") as caught:
         read_fit("coder:3b", "")
     assert str(path) in caught.value.message
-    assert caught.value.hint == "delete it, then measure the model again: cra models fit"
+    assert caught.value.hint == "measure the model again: cra models fit --again"

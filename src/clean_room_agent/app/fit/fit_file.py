@@ -13,7 +13,7 @@ from clean_room_agent.workspace import private_folder, state_folder
 
 VERSION = 1
 """Of the file, and of what is asked: figures of another version are not compared with these."""
-AGAIN = "delete it, then measure the model again: cra models fit"
+AGAIN = "measure the model again: cra models fit --again"
 
 
 def fits_folder() -> Path:

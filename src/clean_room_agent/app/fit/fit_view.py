@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from clean_room_agent.app.fit.decisions import Choice, choices, slots_words, words_of
+from clean_room_agent.app.fit.decisions import Choice, choices, is_of_use, slots_words, words_of
 from clean_room_agent.app.fit.figures import FIGURES, Fit
 from clean_room_agent.app.fit.fitted import contradictions, verdict
 from clean_room_agent.app.settings import Settings
@@ -48,6 +48,6 @@ def fit_view(settings: Settings, fits: Mapping[Role, Fit]) -> FitView:
 def _figures(fits: Mapping[Role, Fit]) -> Iterator[str]:
     for name, bounds in FIGURES.items():
         if bounds.role in fits and (told := words_of(fits[bounds.role], name)):
-            yield told
+            yield f"{told}: not asked" if is_of_use(fits[bounds.role], name) is False else told
     if "coding" in fits and (told := slots_words(fits["coding"])):
         yield told

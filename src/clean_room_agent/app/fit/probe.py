@@ -43,6 +43,10 @@ from clean_room_agent.retrieval.stage import Option
 
 USUAL_SLOTS = 4
 """Answers that are asked for at a time, of a server that does not say how many it gives."""
+TIMED_ALONE, TOGETHER = 2, 5
+"""Functions that are asked for alone, after a first one in whose time the model may be loaded; and those after which all slots
+are used.
+"""
 AT_A_TIME = 3
 """Tasks between two looks at a figure: two that choose, and one that is held."""
 TEMPERATURES = (0.7, 0.4)
@@ -153,7 +157,7 @@ class Probe:
             seconds = self._timer() - began
             found += new
             self._speed = self._speed.plus(bounds.tokens * len(new), seconds)
-            if name == "function" and width == len(batch):
+            if name == "function" and width == len(batch) and len(found) > len(new):
                 work = sum(one.tokens for one in new)
                 fit.widths[width] = fit.widths.get(width, Speed()).plus(work, seconds)
             self._keep(fit)
@@ -162,7 +166,7 @@ class Probe:
     def _batch(self, name: FigureName, done: int, fit: Fit) -> tuple[int, int]:
         """How many tasks are asked next, and how many of them at a time."""
         if name == "function":  # asked alone and together, which shows what slots are worth
-            size = 1 if done < 2 else min(2, self._slots) if done < 4 else self._slots
+            size = 1 if done <= TIMED_ALONE else min(2, self._slots) if done < TOGETHER else self._slots
             return size, size
         if name in {"masked", "judgment"}:  # themselves several questions
             return 1, 1
@@ -248,7 +252,7 @@ class Probe:
     def _filled(self, task: FunctionTask, fit: Fit, side: bool) -> list[Measured]:
         """The first gaps of the wrong line, asked for side by side or in turn."""
         questions = gaps_of(self._models, task.target, task.assignment, self._services.settings.solve)
-        how, workers = ("side-by-side", len(questions)) if side and self._slots > 1 else ("in-turn", 1)
+        how, workers = ("side-by-side", self._slots) if side and self._slots > 1 else ("in-turn", 1)
         began = self._timer()
         answers = at_a_time(lambda at: questions[at].send(self._pass_id), len(questions), workers=workers)
         seconds = self._timer() - began
