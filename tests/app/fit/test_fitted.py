@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from testing.runs.solving import Project, Script, make_project
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
-from tests.app.fit.measured import outcomes, strong
+from tests.app.fit.measured import judgments, outcomes, strong
 
 from clean_room_agent.app.fit.decisions import choices
 from clean_room_agent.app.fit.figures import Fit
@@ -57,6 +57,16 @@ def test_a_run_that_is_resumed_has_what_it_had() -> None:
     assert (made.solve.draws, made.solve.forms) == (2, settings().solve.forms)
     assert made.data["fit"] == recorded
     assert with_recorded(settings(), None).data == settings().data
+
+
+def test_a_prompt_with_a_model_of_its_own_is_asked_as_before() -> None:
+    write_fit(replace(strong(), figures={**strong().figures, "judgment": judgments(knows=False)}))
+    given = settings()
+    assert fitted(given).judgments.route == "rank"
+    models = {**given.data["models"], "overrides": {"scope_judgment": "adapter"}}
+    made = fitted(Settings(source="t", data={**given.data, "models": models}))
+    assert made.judgments.route == "each"
+    assert made.models.parallel == 2
 
 
 def test_contradictions_are_what_is_configured_otherwise() -> None:

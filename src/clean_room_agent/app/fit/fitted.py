@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from clean_room_agent.app.fit.decisions import Choice, as_tables, can_work, choices
-from clean_room_agent.app.fit.figures import Fit
+from clean_room_agent.app.fit.figures import FigureName, Fit
 from clean_room_agent.app.fit.fit_file import fits_folder, read_fit
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.settings import Settings
@@ -13,6 +15,16 @@ from clean_room_agent.config import laid_over
 from clean_room_agent.llm.model_config import ROLES
 from clean_room_agent.llm.transport import ModelServer
 
+ASKED_BY: Mapping[FigureName, frozenset[str]] = {
+    "function": frozenset({"function"}),
+    "masked": frozenset({"fill"}),
+    "lines": frozenset({"lines"}),
+    "redrawn": frozenset({"function"}),
+    "edit": frozenset({"implement"}),
+    "plan": frozenset({"meta_plan", "part_plan"}),
+    "judgment": frozenset({"scope_judgment", "piece_judgment", "scope", "precision"}),
+}
+"""The prompts, or stages, whose model a figure speaks of."""
 RECORDED = "fit"
 """Where a run's recorded configuration has what was chosen for its models."""
 CANNOT = (
@@ -22,7 +34,7 @@ CANNOT = (
 
 
 def fits_of(settings: Settings, server: ModelServer) -> dict[Role, Fit]:
-    """What was measured of each role's model, by its digest.
+    """What was measured of each role's model, by its digest, without what a model of its own answers (`[models.overrides]`).
 
     Raises:
         ConfigError: a file of figures is broken.
@@ -35,7 +47,11 @@ def fits_of(settings: Settings, server: ModelServer) -> dict[Role, Fit]:
         fit = read_fit(tag, server.digest(tag) or "")
         if fit is not None:
             found[role] = fit
-    return found
+    own = {name for name, prompts in ASKED_BY.items() if not prompts.isdisjoint(settings.models.overrides)}
+    return {
+        role: replace(fit, ended=[name for name in fit.ended if name not in own])
+        for role, fit in found.items()
+    }
 
 
 def fitted(settings: Settings) -> Settings:

@@ -28,7 +28,7 @@ def measure_models(
     watch: CallWatcher = unwatched,
 ) -> dict[Role, Fit]:
     """Measure the models of the roles, or what is not measured yet; with `again`, all of it anew. What is measured is kept
-    as soon as it is.
+    as soon as it is. A prompt that has a model of its own is answered by its role's model here.
 
     Raises:
         ModelError: the server lacks a model, or failed.
@@ -44,6 +44,8 @@ def measure_models(
     fits = {role: by_tag[settings.models.tag_of(role)] for role in ROLES}
     if is_whole(fits):
         return fits
+    models = {**settings.data["models"], "overrides": {}}
+    settings = Settings(source=settings.source, data={**settings.data, "models": models})
     task_id = new_task_id()
     with (
         checking(settings.sandbox, note) as check,
