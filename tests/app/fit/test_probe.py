@@ -26,6 +26,9 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "till")
 
 
+MODELS = {"coding": "coder:3b", "reasoning": "coder:3b", "provider": "openai"}
+
+
 def measure(
     project: Project, mind: Any, *, fills: Fills = "rightly", code: int = 0, **tables: Any
 ) -> tuple[dict[str, Any], OpenAiServer]:
@@ -164,3 +167,21 @@ def test_what_is_configured_otherwise_is_shown_by_models_and_check(project: Proj
     assert 'solve.route = "auto" (but something else is configured)' in out
     assert "plans: 2 of 2 right (held: 1 of 1)" in out
     assert '[solve] route = "planned" is configured; what was measured chooses "auto"' in checked
+
+
+def test_as_many_answers_are_asked_for_at_a_time_as_the_server_gives(project: Project) -> None:
+    """However many are configured."""
+
+    class Slow(MadeUpAnswers):
+        def __call__(self, call: ChatCall) -> Answer | str:
+            return Answer(text=str(super().__call__(call)), load_seconds=0.02)
+
+    with OpenAiServer(Slow({"meta_plan"}), slots=4, window=16_384) as server:
+        models = {"base_url": server.base_url, **MODELS, "parallel": 1}
+        project.configure(server.base_url, models=models, sandbox={"mode": "none"})
+        code, _, err = project.run_here("models", "fit")
+    assert code == 0, err
+    assert server.peak == 4
+    fit = read_fit("coder:3b", "")
+    assert fit is not None
+    assert sorted(fit.widths) == [1, 2, 4]

@@ -79,10 +79,10 @@ FIGURES: Mapping[FigureName, Bounds] = MappingProxyType(
         "function": Bounds("coding", 0.05, 0.3, 5, 12, 110),
         "masked": Bounds("coding", 0.05, 0.3, 5, 12, 70),
         "lines": Bounds("coding", 0.05, 0.3, 4, 9, 90),
-        "redrawn": Bounds("coding", 0.02, 0.2, 4, 8, 110),
+        "redrawn": Bounds("coding", 0.02, 0.2, 4, 6, 110),
         "edit": Bounds("coding", 0.2, 0.6, 3, 6, 220),
         "plan": Bounds("reasoning", 0.25, 0.8, 2, 6, 500),
-        "judgment": Bounds("classifier", 0.5, 0.8, 8, 24, 40),
+        "judgment": Bounds("classifier", 0.5, 0.8, 8, 24, 30),
     }
 )
 """In the order in which they are measured."""

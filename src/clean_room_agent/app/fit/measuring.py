@@ -17,6 +17,9 @@ from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.llm.model_config import ROLES
 from clean_room_agent.workspace import Workspace
 
+MOST_SLOTS = 4
+"""Answers that are asked for at a time, of a server that gives more, or does not say how many."""
+
 
 def measure_models(
     workspace: Workspace,
@@ -44,14 +47,15 @@ def measure_models(
     fits = {role: by_tag[settings.models.tag_of(role)] for role in ROLES}
     if is_whole(fits):
         return fits
-    models = {**settings.data["models"], "overrides": {}}
+    slots = min(server.slots() or MOST_SLOTS, MOST_SLOTS)
+    models = {**settings.data["models"], "overrides": {}, "parallel": slots}
     settings = Settings(source=settings.source, data={**settings.data, "models": models})
     task_id = new_task_id()
     with (
         checking(settings.sandbox, note) as check,
         wiring.open_services(workspace, settings, task_id, watch=watch) as services,
     ):
-        probe = Probe(services, fits, check, slots=server.slots(), keep=write_fit, tell=tell)
+        probe = Probe(services, fits, check, slots=slots, keep=write_fit, tell=tell)
         try:
             probe.measure()
         finally:

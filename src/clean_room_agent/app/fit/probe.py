@@ -41,8 +41,6 @@ from clean_room_agent.retrieval.judges import ModelJudge, question_text
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import Option
 
-USUAL_SLOTS = 4
-"""Answers that are asked for at a time, of a server that does not say how many it gives."""
 TIMED_ALONE, TOGETHER = 2, 5
 """Functions that are asked for alone, after a first one in whose time the model may be loaded; and those after which all slots
 are used.
@@ -94,18 +92,18 @@ class Probe:
         fits: Mapping[Role, Fit],
         check: Check,
         *,
-        slots: int | None,
+        slots: int,
         keep: Callable[[Fit], None],
         tell: Callable[[Progress], None],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`fits` grow, and are given to `keep` whenever they have; `slots`: how many answers the server gives at a time."""
+        """`fits` grow, and are given to `keep` whenever they have; `slots`: how many answers are asked for at a time, at most."""
         self._services = services
         self._models = services.models
         self._pass_id = services.session.task_id
         self._fits = fits
         self._check = check
-        self._slots = min(slots or USUAL_SLOTS, USUAL_SLOTS)
+        self._slots = slots
         self._keep = keep
         self._tell = tell
         self._timer = timer
@@ -289,7 +287,10 @@ class Probe:
             meta = make_meta_plan(
                 self._models, package, pass_id=pass_id, evidence=Evidence(), limits=limits
             ).value
-            if meta is not None:
+            # What the parts leave out, their steps would seldom bring in.
+            if meta is not None and {path for part in meta.parts for path in part.affected_files} >= {
+                *task.right
+            }:
                 targets = self._targets(meta, package, paths, limits, pass_id)
         except WindowExceeded:
             targets = None
