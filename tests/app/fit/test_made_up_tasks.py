@@ -1,6 +1,7 @@
 """The made-up tasks, and that their checks tell right from wrong."""
 
 import pytest
+from testing.sandboxes import installed
 
 from clean_room_agent.app.fit.checks import checking
 from clean_room_agent.app.fit.made_up_tasks import FILE, made_up_tasks
@@ -47,3 +48,18 @@ def test_there_are_some_forty() -> None:
     assert 40 <= len(tasks.functions) + asked + len(tasks.plans) <= 50
     for plan in tasks.plans:
         assert set(plan.right) < {file.path for file in plan.files}
+
+
+def test_what_a_model_wrote_runs_in_the_sandbox() -> None:
+    installed()
+    task = made_up_tasks().functions[0]
+    told: list[str] = []
+    with checking(SandboxConfig(mode="bwrap"), told.append) as holds:
+        assert holds(task, task.mended)
+        assert holds(task, "open('here', 'w')\n" + task.mended)
+        assert not holds(task, "open('/usr/made-up', 'w')\n" + task.mended)
+        assert holds(
+            task,
+            "import socket\nassert [name for _, name in socket.if_nameindex()] == ['lo']\n" + task.mended,
+        )
+    assert told == []

@@ -16,6 +16,8 @@ from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Obstacle, Sandbox, 
 from clean_room_agent.sandbox.policy import Policy, tool_places
 
 SECONDS = 10.0
+INSIDE = Path("/run/cra-fit")
+"""Where the temporary folder is in the sandbox."""
 HELD = "every call gave what it should"
 Check = Callable[[FunctionTask, str], bool]
 """Whether a file's text does what the task asks for."""
@@ -64,7 +66,7 @@ def _sandbox(config: SandboxConfig, folder: Path, tell: Callable[[str], None]) -
     return Sandbox(
         bubblewrap=found,
         policy=Policy(
-            tree=folder, at=folder, home=home_folder(), read=read, scratch_bytes=config.scratch_mb * MIB
+            tree=folder, at=INSIDE, home=home_folder(), read=read, scratch_bytes=config.scratch_mb * MIB
         ),
         limits=Limits(
             memory=config.memory_mb * MIB, processes=config.processes, file_size=config.file_mb * MIB
