@@ -26,7 +26,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
 FolderState = tuple[int, int, int]
 """Inode, time of the last change to entries or attributes (ctime, which users cannot set), mode."""
-KINDS = ("bootstrap", "commit", "escapes", "index")
+KINDS = ("bootstrap", "commit", "escapes", "fit", "index")
 NAME = re.compile(rf"cra-(?:{'|'.join(KINDS)})-[A-Za-z0-9_]{{8}}\Z")
 FRESH = 3600.0
 """Seconds for which an unlocked folder is left alone, since it may be about to be locked."""

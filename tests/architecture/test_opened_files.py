@@ -18,6 +18,8 @@ OWN_NAMES = {
     "config.py": "config.toml, by its whole path",
     "app/clock.py": "what the kernel says of this process",
     "app/demo.py": "files of the package, and of the demo, in its own folder",
+    "app/fit/fit_file.py": "its own files in the user's state folder",
+    "app/fit/made_up_tasks.py": "a file of the package",
     "cli/completion.py": "files of the package",
     "app/self_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",

@@ -101,6 +101,7 @@ def view_with(fault: ModelFault | None, *faults: ModelFault | None) -> ModelsVie
         probabilities="",
         jobs=jobs,
         offered=(),
+        fit=None,
     )
 
 

@@ -137,3 +137,13 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Memo
     plans = [call.site.pass_id.rpartition(":")[2] for call in again.recorded.calls_of("part_plan")]
     # Once too long; then two drafts, for the stand-in's plan names another file than the part.
     assert plans.count("receipt") == 3, plans
+
+
+def test_a_task_is_done_without_asking_for_a_plan_and_replayed(till: MemoryTill) -> None:
+    told = till.solve_scripted(orchestrator={"planning": "none"}, judgments={"route": "rank"})
+    assert told.ending == ("complete", "")
+    asked = {call.site.call_type for call in told.recorded.calls}
+    assert {"meta_plan", "part_plan"}.isdisjoint(asked)
+    assert not any("judgment" in name or "batch" in name for name in asked)
+    assert "no model is asked for a plan" in till.shown()
+    assert till.replay().ending == told.ending

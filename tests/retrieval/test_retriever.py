@@ -69,6 +69,16 @@ def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None
     assert shown["task_2"] == ("supporting", "def task_2(value):\n    Do number 2.\n")
 
 
+def test_the_ranking_decides_where_judgments_are_not_asked(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = context_request(task="Fix the total price of the cart")
+    package = world.retriever(route="rank").retrieve(request).package
+    assert {call.identity.prompt for call in world.transport.requests} == {"task_analysis"}
+    assert "shop/cart.py" in {item.path for item in package.items}
+    judged = [row for row in world.decisions(request.pass_id) if row.reason.startswith("no model asked")]
+    assert judged
+
+
 def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
     request = context_request(task="Fix the total price in shop/cart.py")

@@ -1,6 +1,7 @@
 """`cra check`: one finding for each thing that a run needs, with its remedy."""
 
 import contextlib
+import json
 import os
 import platform
 import re
@@ -42,6 +43,7 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.run_config import SandboxMode
 from clean_room_agent.orchestrator.test_runs.command_runner import CommandRunner, require_judging
@@ -376,6 +378,31 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
         yield _attempt("structured answers", lambda: _structured(services, task_id))
         yield _attempt("verdicts", lambda: _verdicts(services, task_id))
         services.session.archive(services.record)
+    yield from _fit(settings, asked)
+
+
+def _fit(settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
+    """Whether the models are measured, and what is configured against it."""
+    from clean_room_agent.app.fit.fit_view import fit_view
+    from clean_room_agent.app.fit.fitted import fits_of
+
+    try:
+        view = fit_view(settings, fits_of(settings, server))
+    except ConfigError as error:
+        yield CheckFinding(
+            name="fit", ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code
+        )
+        return
+    if view.verdict:
+        yield CheckFinding(name="fit", text=view.verdict)
+    elif not view.whole:
+        yield CheckFinding(name="fit", text="the models are not measured: `cra models fit` does it, once")
+    else:
+        yield CheckFinding(name="fit", text=f"measured: {', '.join(view.models)}")
+    for one in view.overridden:
+        configured, chosen = (json.dumps(value) for value in (settings.data[one.table][one.key], one.value))
+        told = f"[{one.table}] {one.key} = {configured} is configured; what was measured chooses {chosen}"
+        yield CheckFinding(name="fit", text=f"{told} ({one.why})")
 
 
 RAN = re.compile(

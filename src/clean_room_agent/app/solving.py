@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,8 @@ class SolveRequest(Struct, frozen=True, kw_only=True):
     resume: bool = False
     """Whether the task began before and is resumed; its words are then those of the record."""
     hint: str = ""
+    fit: Mapping[str, Any] | None = None
+    """What a resumed run was given of what was measured of its models."""
     flags: str = ""
     """Flags that override the configuration, as JSON; "" for none."""
 
@@ -102,7 +104,8 @@ def request_again(
     Raises:
         UsageError: no run begins like this, or it cannot be resumed.
     """
-    from clean_room_agent.app.resumption import resumable, with_earlier_flags
+    from clean_room_agent.app.fit.fitted import RECORDED
+    from clean_room_agent.app.resumption import recorded_config, resumable, with_earlier_flags
 
     require_text(hint, "--hint")
     wiring.require_record(workspace)
@@ -110,7 +113,11 @@ def request_again(
         task_id = find_task(conn, prefix)
         row = resumable(conn, task_id)
         request = SolveRequest(
-            task=row.task_description, resume=True, hint=hint.strip(), flags=flags_text(overrides)
+            task=row.task_description,
+            resume=True,
+            hint=hint.strip(),
+            fit=recorded_config(conn, row).get(RECORDED),
+            flags=flags_text(overrides),
         )
         return task_id, request, with_earlier_flags(conn, task_id, overrides)
 
@@ -182,6 +189,7 @@ def run_solve(
     repo = _opened(workspace, settings, times)
     new = not request.resume and request.replay_of is None
     live = new and transport is wiring.live_transport
+    settings = _with_fit(settings, request, live=live)
     first = first_model(wiring.router_of(settings), planned=request.given.has_plan)
     workspace.create()
     with (
@@ -232,6 +240,17 @@ def run_solve(
 
             solved = solve(run, given, baseline)
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
+
+
+def _with_fit(settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
+    """The settings with what was measured of their models: of a run that is resumed, what it had. A replayed run has it in
+    its configuration.
+    """
+    if not live and request.fit is None:
+        return settings
+    from clean_room_agent.app.fit.fitted import fitted, with_recorded
+
+    return fitted(settings) if live else with_recorded(settings, request.fit)
 
 
 def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:

@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "config unset": (("cra config unset models.coding", "use your own file's value, or the default"),),
     "models": (("cra models", "the models on the server, and which one does what"),),
+    "models fit": (("cra models fit", "measure them once; runs are then asked what suits them"),),
     "index": (
         ("cra index", "only what changed"),
         ("cra index --full ../other", "another repository, from scratch"),

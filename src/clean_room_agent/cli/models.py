@@ -1,8 +1,11 @@
-"""`cra models`: show the models on the server, and which one does what."""
+"""`cra models`: show the models on the server, which one does what, and what was measured of them; `fit` measures them."""
 
+import json
+import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -10,6 +13,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.fit.fit_view import FitView, fit_view
+from clean_room_agent.app.fit.fitted import fits_of
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -24,6 +29,9 @@ from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
 from clean_room_agent.report.run_list import plain_table, size_text
+
+if TYPE_CHECKING:  # what only measuring needs
+    from clean_room_agent.app.fit.probe import Progress
 
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
@@ -85,6 +93,8 @@ class ModelsView(Struct, frozen=True, kw_only=True):
     """Whether verdicts are requested with probabilities."""
     jobs: tuple[ModelJob, ...]
     offered: tuple[Offered, ...]
+    fit: FitView | None
+    """What was measured of the models; None if nothing was, or the server cannot be asked."""
 
     @property
     def exit_code(self) -> int:
@@ -97,7 +107,7 @@ def look_at_models(settings: Settings) -> ModelsView:
     """Compare the configured models with those on the server, without asking a model.
 
     Raises:
-        ConfigError: the configuration contradicts itself, or names an unknown prompt.
+        ConfigError: the configuration contradicts itself, or names an unknown prompt; or a file of figures is broken.
     """
     router = router_of(settings)
     models = settings.models
@@ -128,6 +138,7 @@ def look_at_models(settings: Settings) -> ModelsView:
             )
             for each in sorted(server.list_models(), key=lambda each: each.tag)
         ),
+        fit=fit_view(settings, fits) if (fits := {} if fault else fits_of(settings, server)) else None,
     )  # fmt: skip
 
 
@@ -209,9 +220,9 @@ def _ordinal(place: int) -> str:
     return {1: "first", 2: "second", 3: "third"}.get(place, f"as number {place}")
 
 
-HELP = """Show the models on the configured server, and which one does what.
+HELP = """Show the models on the configured server, which one does what, and what was measured of them.
 
-No model is asked anything; `cra check` does that, to test windows and answer formats. To change a model, use
+No model is asked anything, but by `cra models fit`; `cra check` does that, to test windows and answer formats. To change a model, use
 `cra config set models.coding TAG`.
 
 Exit codes: 0 every job has its model, 2 configuration, 3 the server cannot be reached, lacks a model, or its window is too
@@ -219,11 +230,14 @@ small.
 """
 
 
-@click.command(help=HELP)
+@click.group(help=HELP, invoke_without_command=True)
 @options.repo_option
 @options.json_option
-def command(repo: Path, as_json: bool) -> int:
+@click.pass_context
+def command(context: click.Context, repo: Path, as_json: bool) -> int:
     """The command."""
+    if context.invoked_subcommand is not None:
+        return 0
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
@@ -265,4 +279,56 @@ def _render(view: ModelsView) -> list[RenderableType]:
         parts += [Text(""), offered]
     elif view.fault is None:
         parts += [Text("\nthe server has no model"), Text(WHICH_MODEL)]
+    if view.fit is not None:
+        parts += [Text(""), *_render_fit(view.fit)]
     return parts
+
+
+def _render_fit(fit: FitView) -> list[RenderableType]:
+    """The figures, then what is chosen by them."""
+    measured = f"measured of {', '.join(fit.models)}"
+    parts: list[RenderableType] = [Text(measured if fit.whole else f"{measured}, not yet all")]
+    parts += [Text(f"  {figure}") for figure in fit.figures]
+    if fit.verdict:
+        parts.append(Text(fit.verdict, style="red"))
+    overridden = {one.name for one in fit.overridden}
+    for one in fit.chosen:
+        note = " (but something else is configured)" if one.name in overridden else ""
+        parts.append(Text(f"  -> {one.name} = {json.dumps(one.value)}{note}", style="cyan"))
+    return parts
+
+
+@command.command("fit")
+@click.option("--again", is_flag=True, help="Measure anew what is measured already.")
+@options.repo_option
+@options.json_option
+def fit_command(again: bool, repo: Path, as_json: bool) -> int:
+    """Measure the configured models, once, on this machine: some minutes; runs are better and faster with it.
+
+    They are asked some forty made-up tasks, each with a check; what they write runs in the sandbox in which tests run. It can
+    be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is
+    configured. llama-server and others know a model only by its name: use --again after you have changed the file.
+    """
+    from clean_room_agent.app.fit.measuring import measure_models
+
+    workspace = output.opened(wiring.workspace_of(repo))
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models", "budget", "stages", "solve")
+    try:
+        fits = measure_models(workspace, settings, again=again, tell=_tell_progress, note=output.aside)
+    except (KeyboardInterrupt, CraError):
+        output.aside("what was measured is kept: `cra models fit` goes on from there")
+        raise
+    view = fit_view(settings, fits)
+    if as_json:
+        output.answer_json(view)
+    else:
+        answers_console().print(*_render_fit(sanitized(view)), sep="\n", highlight=False, soft_wrap=True)
+    return 1 if view.verdict else 0
+
+
+def _tell_progress(progress: "Progress") -> None:
+    left = ""
+    if progress.seconds_left is not None:
+        left = f", at most {math.ceil(progress.seconds_left / 60)} min left"
+    output.aside(f"{progress.doing}: {progress.done} of at most {progress.most}{left}")

@@ -72,8 +72,9 @@ from clean_room_agent.paths import is_test_configuration, is_test_path, matches_
 from clean_room_agent.unified_diff import newest_hunks
 
 MAX_DRAFTS = 2
-Route = Literal["one-call", "decomposed"]
-"""How a plan is made: the model writes all of it, or answers small questions that the program puts together."""
+Route = Literal["one-call", "decomposed", "none"]
+"""How a plan is made: the model writes all of it, or answers small questions that the program puts together; or nobody is asked."""
+NOT_ASKED = "no model is asked for a plan (planning = none)"
 
 PlanT = TypeVar("PlanT", bound=Artifact)
 NO_PLAN = GoalCheckInputs(task=NOTHING, part=NOTHING, done=(NOTHING,), before=(NOTHING,), after=(NOTHING,))
@@ -99,6 +100,8 @@ def make_meta_plan(
         WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
+    if route == "none":
+        return PlanDraft(value=None, faults=(NOT_ASKED,))
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_plan import DecomposedParts
 
@@ -135,6 +138,8 @@ def make_part_plan(
         WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
+    if route == "none":
+        return PlanDraft(value=None, faults=(NOT_ASKED,))
     part, paths = asked.part, asked.paths
     if route == "decomposed":
         from clean_room_agent.execute.decomposed_plan import DecomposedSteps

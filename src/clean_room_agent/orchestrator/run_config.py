@@ -33,6 +33,8 @@ Category = Literal[
 error; only a diagnosis names them.
 """
 Accept = Literal["all-pass", "no-new-failures", "untested", "green"]
+Form = Literal["masked", "function", "lines"]
+"""What is asked for about one place: gaps in it, all of it, or its wrong lines."""
 FolderMode = Literal["copy", "link"]
 FolderModeInside = Literal["mount", "copy"]
 SandboxMode = Literal["auto", "bwrap", "none"]
@@ -71,6 +73,31 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
             description="answer tokens that this may take before the run plans; what is read counts a tenth",
         ),
     ] = 3_000
+    forms: Annotated[
+        tuple[Form, ...],
+        Meta(
+            description="what is asked for about such code, in this order: masked: the text of gaps in it, of a model that fills "
+            "gaps; function: a definition, whole; lines: its wrong lines, behind function only of long definitions"
+        ),
+    ] = ("masked", "function", "lines")
+    draws: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="answers of the last two forms about one definition; all but the first are drawn",
+        ),
+    ] = 8
+    draw_temperature: Annotated[float, Meta(gt=0, le=2, description="of those that are drawn")] = 0.7
+    answer_room: Annotated[
+        float, Meta(ge=1, le=8, description="how many times as long as usual they may be")
+    ] = 1.0
+    gaps: Annotated[
+        Literal["in-turn", "side-by-side"],
+        Meta(
+            description="how the gaps of one definition are asked for: in-turn, a server reads once what their prompts begin with; "
+            "side-by-side, it answers several at a time"
+        ),
+    ] = "in-turn"
     samples: Annotated[
         int,
         Meta(
@@ -97,9 +124,10 @@ class OrchestratorConfig(ConfigSlice, frozen=True, kw_only=True):
         int, Meta(ge=0, description="times that what remains of a part may be revised after one step")
     ] = 1
     planning: Annotated[
-        Literal["one-call", "decomposed"],
+        Literal["one-call", "decomposed", "none"],
         Meta(
-            description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program"
+            description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program; "
+            "none: no model is asked, the task is one step over the files in scope"
         ),
     ] = "one-call"
     adjusting: Annotated[

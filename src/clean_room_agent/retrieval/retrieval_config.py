@@ -22,8 +22,10 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     """How candidates are judged."""
 
     route: Annotated[
-        Literal["each", "batch"],
-        Meta(description="each: one yes-or-no question a candidate; batch: one question for many"),
+        Literal["each", "batch", "rank"],
+        Meta(
+            description="each: one yes-or-no question a candidate; batch: one question for many; rank: nothing is asked, the ranking decides"
+        ),
     ] = "each"
     top_k: Annotated[int, Meta(ge=1, description="files judged, best first")] = 20
     max_symbols: Annotated[int, Meta(ge=1, description="symbols judged, best first")] = 20
@@ -48,9 +50,14 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     ] = 0.5
 
     @property
+    def asks(self) -> bool:
+        """Whether a model is asked at all."""
+        return self.route != "rank"
+
+    @property
     def in_one_question(self) -> bool:
         """Whether many candidates are judged in one question."""
-        return self.route == "batch"
+        return self.route != "each"
 
     def files_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """How many of the files, best first, are judged; and why no more are."""
@@ -65,8 +72,8 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
         return _near(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
-        """The same with batch questions, for when scores replace the model."""
-        return structs.replace(self, route="batch")
+        """The same where nothing is asked, and scores replace the model."""
+        return structs.replace(self, route="rank")
 
 
 class ConventionsConfig(ConfigSlice, frozen=True, kw_only=True):

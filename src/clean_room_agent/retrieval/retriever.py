@@ -109,7 +109,8 @@ class Retriever:
         Raises:
             ConfigError: a stage is unknown.
         """
-        self._judgments = config.judgments if config.use_model else config.judgments.sorting()
+        asks = config.use_model and config.judgments.asks
+        self._judgments = config.judgments if asks else config.judgments.sorting()
         self._stages = stages_named(config.stages, self._judgments)
         self._kb = kb
         self._root = root
@@ -223,7 +224,7 @@ class Retriever:
 
     def _judge(self, request: ContextRequest, missing: RefinementRequest | None = None) -> Judge:
         judgments = self._judgments
-        if not self._config.use_model:
+        if not judgments.asks:
             return ThresholdJudge(threshold=judgments.threshold)
         return ModelJudge(
             self._models,

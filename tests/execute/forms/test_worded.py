@@ -220,7 +220,9 @@ def test_the_prompt_shows_the_goal_the_code_and_what_it_calls() -> None:
     request = next(requests(FUNCTION, PLACE, TEXT, ASSIGNMENT))
     told = FUNCTION.render(request.inputs)
     assert "`Stats.mean([1, 3])` gives 1.33, but it should give 2.0" in told
-    assert told.endswith("`Stats.mean([1, 3])` gives 1.33, but it should give 2.0.\nWrite the changed code whole.")
+    assert told.endswith(
+        "`Stats.mean([1, 3])` gives 1.33, but it should give 2.0.\nWrite the changed code whole."
+    )
     assert "total = 4" in told
     assert "## What the code to change uses\ndef helper(value):\n" in told
     assert (

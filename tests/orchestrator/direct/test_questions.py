@@ -19,6 +19,7 @@ from clean_room_agent.orchestrator.direct.questions import (
     Target,
     left_to_do,
 )
+from clean_room_agent.orchestrator.run_config import SolveConfig
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
@@ -47,8 +48,15 @@ TOTAL_BESIDE_MEAN = replace(TOTAL, text=MEAN_TEXT)
 AT_BASE = GoalRun(green=(), said=(("t", "2"),))
 
 
+SOLVE = SolveConfig(max_attempts=1, max_refinement_loops=0)
+
+
 def rounds(
-    candidates: Sequence[TriedAnswer], *targets: Target, fills: bool = True, probed: list[bool] | None = None
+    candidates: Sequence[TriedAnswer],
+    *targets: Target,
+    fills: bool = True,
+    probed: list[bool] | None = None,
+    solve: SolveConfig = SOLVE,
 ) -> Iterator[list[PlaceQuestion]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
@@ -62,7 +70,8 @@ def rounds(
             probed.append(fills)
         return fills
 
-    return Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=can_fill).rounds(candidates)
+    questions = Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=can_fill, solve=solve)
+    return questions.rounds(candidates)
 
 
 def candidate(
@@ -226,3 +235,30 @@ def test_entities_in_an_answer_are_replaced_where_it_fits_only_so() -> None:
     made = asked.write(Answered(text=f"```python\n{written}\n```", call_id=1))
     assert isinstance(made, str)
     assert "result = 0 < 1\n" in made
+
+
+def test_whole_definitions_come_before_gaps_where_the_configuration_says_so() -> None:
+    asked = [
+        items(one) for one in rounds([], TOTAL, solve=replace(SOLVE, forms=("function", "masked"))) if one
+    ]
+    assert asked[0] == ["a.py::total function 0"]
+    assert "masked" in asked[1][0]
+
+
+def test_wrong_lines_are_asked_for_where_they_come_first_and_no_more_often_than_configured() -> None:
+    solve = replace(SOLVE, forms=("lines",), draws=2)
+    asked = [item for one in rounds([], TOTAL, fills=False, solve=solve) for item in items(one)]
+    assert asked == ["a.py::total lines 0", "a.py::total lines 1"]
+
+
+def test_a_model_that_only_fills_gaps_is_asked_nothing_in_words() -> None:
+    asked = [
+        item for one in rounds([], TOTAL, solve=replace(SOLVE, forms=("masked",))) for item in items(one)
+    ]
+    assert asked
+    assert all("masked" in item for item in asked)
+
+
+def test_gaps_are_asked_side_by_side_where_the_configuration_says_so() -> None:
+    assert next(rounds([], TOTAL))[0].in_turn
+    assert not next(rounds([], TOTAL, solve=replace(SOLVE, gaps="side-by-side")))[0].in_turn

@@ -71,6 +71,16 @@ def test_where_no_plan_comes_the_task_is_one_part(project: MemoryProject) -> Non
     assert ("plan_fault", "the answer holds no JSON object") in project.events()
 
 
+def test_where_plans_are_not_asked_for_the_task_is_one_part(project: MemoryProject) -> None:
+    settings = {"planning": "none", "plan_fallback": False}
+    memory = project.open(lambda _: pytest.fail("a plan was asked for"), orchestrator=settings)
+    plan = plan_parts(memory.run, Evidence())
+    assert plan is not None
+    assert [entry.affected_files for entry in plan.parts] == [("a.py", "b.py")]
+    (closed,) = memory.run.recorder.passes
+    assert closed.detail.startswith("no model is asked for a plan (planning = none); one part in its place")
+
+
 def test_without_the_fallback_the_reason_is_kept(project: MemoryProject) -> None:
     memory = project.open(lambda _: "No plan.", orchestrator={"plan_fallback": False})
     assert plan_parts(memory.run, Evidence()) is None

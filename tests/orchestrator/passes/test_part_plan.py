@@ -94,6 +94,13 @@ def test_steps_in_other_files_than_the_user_names_go_back(project: MemoryProject
     assert "a.py is none of the files that --file names: b.py" in memory.transport.requests[1].prompt
 
 
+def test_where_plans_are_not_asked_for_the_part_is_one_step(project: MemoryProject) -> None:
+    memory = project.open(lambda _: pytest.fail("a plan was asked for"), orchestrator={"planning": "none"})
+    plan = plan_part(memory.run, META, PART, Evidence())
+    assert plan is not None
+    assert len(plan.steps) == 1
+
+
 def test_without_a_plan_the_fallback_stays_within_the_files_that_the_user_names(
     project: MemoryProject,
 ) -> None:

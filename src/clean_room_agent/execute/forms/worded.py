@@ -197,9 +197,13 @@ def requests(
     assignment: Assignment,
     *,
     draws: int = MOST_DRAWS,
+    temperature: float = TEMPERATURE,
+    room: float = 1,
     failed: str = "",
 ) -> Iterator[FormRequest]:
-    """The same question again and again, first for the likeliest answer; none if the definition is too long to be shown."""
+    """The same question again and again, first for the likeliest answer; none if the definition is too long to be shown. An
+    answer may have `room` times the usual tokens.
+    """
     inputs = _form_inputs(prompt, place, text, assignment, failed)
     if inputs is None:
         return
@@ -207,8 +211,9 @@ def requests(
     most = LINES_TOKENS if prompt is LINES else 120 + estimate(inputs.code) * 3 // 2
     if prompt is FUNCTION and is_stub(Parsed(place.path, text), place):
         most = prompt.max_answer_tokens
+    most = round(most * room)
     for draw in range(draws):
-        sampling = sampling_of(draw, temperature=TEMPERATURE)
+        sampling = sampling_of(draw, temperature=temperature)
         yield FormRequest(prompt=prompt, inputs=inputs, sampling=sampling, draw=draw, max_answer_tokens=most)
 
 

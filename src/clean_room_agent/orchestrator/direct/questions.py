@@ -5,6 +5,7 @@ before drawn ones; then the candidates that came nearest are gone on from.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +25,12 @@ from clean_room_agent.execute.forms.place import (
     is_stub,
     shown,
 )
-from clean_room_agent.execute.forms.worded import FormRequest
+from clean_room_agent.execute.forms.worded import FormInputs, FormRequest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
+from clean_room_agent.orchestrator.run_config import SolveConfig
 
 MASKED_AT_A_TIME = 4
 """Gaps of one place in one round. The first answers are often right: each that is asked for before they are judged is lost time."""
@@ -66,6 +69,8 @@ class PlaceQuestion(Struct, frozen=True, kw_only=True):
     """Whether it is asked after the one before it in its round. What they begin with is most of them, and a server that answers
     in several slots keeps it in one: asked side by side, it would be read in each.
     """
+    most_tokens: int = 0
+    """Of an answer in words."""
     is_smaller: bool = False
     """Whether it is a part of a change that holds, which may do: it is tried without asking."""
 
@@ -103,10 +108,12 @@ class Questions:
         texts: Callable[[str, str], str],
         *,
         fills: Callable[[], bool],
+        solve: SolveConfig,
     ) -> None:
         """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps, which is asked once,
-        and only if there is one.
+        and only if there is one; `solve` says in which forms it is asked.
         """
+        self._solve = solve
         self._models = models
         self._assignment = assignment
         self._at_base = at_base
@@ -169,15 +176,19 @@ class Questions:
         assignment = self._assignment
         if base is not None and base.goals is not None:
             assignment = left_to_do(assignment, base.goals)
-        sweeps = [_Sweep(self._models, target, assignment, candidates, base=base) for target in targets]
+        sweeps = [
+            _Sweep(self._models, target, assignment, candidates, self._solve, base=base) for target in targets
+        ]
         unwritten = [sweep for sweep in sweeps if sweep.place in self._unwritten]
         likeliest = sweeps[:WORDED_PLACES]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
         for count in (
             1,
             DRAWS_AT_A_TIME,
-        ):  # the likeliest is often right, and side by side each slot reads the prompt
+        ):  # the first is often right; side by side, each slot reads the prompt
             yield from (sweep.worded(count) for sweep in unwritten)
+        if self._solve.forms[:1] != ("masked",):
+            yield [question for sweep in likeliest for question in sweep.worded(1)]
         filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
@@ -225,9 +236,13 @@ class Questions:
             if self._fills():
                 changed = replace(target, place=place, text=one.text)
                 assert one.goals is not None, "those are nearer that gave something"
-                assignment = left_to_do(self._assignment, one.goals)
-                yield from self._gaps([_Sweep(self._models, changed, assignment, candidates, base=one)])
-            yield _Sweep(self._models, target, self._assignment, candidates, base=base, failed=one).worded(1)
+                left = left_to_do(self._assignment, one.goals)
+                sweep = _Sweep(self._models, changed, left, candidates, self._solve, base=one)
+                yield from self._gaps([sweep])
+            sweep = _Sweep(
+                self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
+            )
+            yield sweep.worded(1)
 
 
 class _Sweep:
@@ -239,6 +254,7 @@ class _Sweep:
         target: Target,
         assignment: Assignment,
         candidates: Sequence[TriedAnswer],
+        solve: SolveConfig,
         *,
         base: TriedAnswer | None = None,
         failed: TriedAnswer | None = None,
@@ -256,11 +272,21 @@ class _Sweep:
         self._natural: set[Mask] = set()
         self._assignment = assignment
         place, text = target.place, target.text
-        prompt = worded.LINES if place.last_line - place.first_line >= LONG else worded.FUNCTION
+        self._gaps_in_turn = solve.gaps == "in-turn"
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
-        self._worded: Iterator[FormRequest] = worded.requests(
-            prompt, place, text, assignment, failed=_shown_failure(failed) if failed else ""
-        )
+        prompt = worded_form(solve, long=place.last_line - place.first_line >= LONG)
+        self._worded: Iterator[FormRequest] = iter(())
+        if prompt is not None:
+            self._worded = worded.requests(
+                prompt,
+                place,
+                text,
+                assignment,
+                draws=solve.draws,
+                temperature=solve.draw_temperature,
+                room=solve.answer_room,
+                failed=_shown_failure(failed) if failed else "",
+            )
 
     @property
     def is_stub(self) -> bool:
@@ -300,7 +326,7 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
 
-        return replace(self._question(item, send, write), in_turn=True)
+        return replace(self._question(item, send, write), in_turn=self._gaps_in_turn)
 
     def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target
@@ -336,7 +362,7 @@ class _Sweep:
                 made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)
 
-        return self._question(item, send, write)
+        return replace(self._question(item, send, write), most_tokens=request.max_answer_tokens)
 
     def _item(self, how: str) -> str:
         return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
@@ -355,6 +381,29 @@ def left_to_do(assignment: Assignment, ran: GoalRun) -> Assignment:
     said = dict(ran.said)
     left = [replace(goal, got=said[goal.name]) for goal in assignment.goals if goal.name in said]
     return replace(assignment, goals=tuple(left), observed="") if left else assignment
+
+
+def worded_form(solve: SolveConfig, *, long: bool) -> Prompt[FormInputs, Any] | None:
+    """In which form a definition is asked about in words; None if that is not wanted."""
+    forms = [form for form in solve.forms if form != "masked"]
+    if not forms:
+        return None
+    lines = forms[0] == "lines" or (long and "lines" in forms)
+    return worded.LINES if lines else worded.FUNCTION
+
+
+def gaps_of(
+    models: ModelClient, target: Target, assignment: Assignment, solve: SolveConfig
+) -> list[PlaceQuestion]:
+    """The first gaps that are asked for in one place."""
+    return _Sweep(models, target, assignment, (), solve).gaps()
+
+
+def in_words(
+    models: ModelClient, target: Target, assignment: Assignment, solve: SolveConfig
+) -> list[PlaceQuestion]:
+    """All that is asked about one place in words."""
+    return _Sweep(models, target, assignment, (), solve).worded(solve.draws)
 
 
 def _text_or_reason(made: str | Refused) -> str | NoCandidate:

@@ -105,22 +105,25 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         goals=as_told(run, goals),
         observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
     )
+    solve = run.limits.solve
 
     def fills() -> bool:
+        if "masked" not in solve.forms:
+            return False
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
         return run.models.can_fill(pass_id=_pass_id(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
-    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills)
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills, solve=solve)
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
         goals=Goals(tests=goals, commit=run.progress.goals.commit),
         base=at_base.standard,
         places=tuple(target.place.name for target in targets),
-        limit=run.limits.solve.direct_tokens,
+        limit=solve.direct_tokens,
     )
     return try_direct(run, direct, questions.rounds)
 

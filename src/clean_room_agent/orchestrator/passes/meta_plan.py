@@ -20,8 +20,10 @@ from clean_room_agent.orchestrator.passes.planning import (
     editable_scope,
     fallen_back,
     how_made,
+    may_fall_back,
     note_planned,
     plan_limits,
+    without_plan,
 )
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -65,8 +67,8 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: PlanDraft[MetaPlan
         how = how_made(run.limits.orchestrator.planning, planned)
         detail = f"{counted(len(plan.parts), 'part')}: {names}{how}"
         return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
-    why = f"no valid plan: {'; '.join(planned.faults)}"
-    if not run.limits.orchestrator.plan_fallback:
+    why = without_plan(run, planned)
+    if not may_fall_back(run):
         return PassEnd(success=False, detail=why)
     files = editable_scope(run, package)
     if not files:

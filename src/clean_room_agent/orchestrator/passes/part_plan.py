@@ -23,8 +23,10 @@ from clean_room_agent.orchestrator.passes.planning import (
     editable_scope,
     fallen_back,
     how_made,
+    may_fall_back,
     note_planned,
     plan_limits,
+    without_plan,
 )
 from clean_room_agent.orchestrator.run import CONTEXT, Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
@@ -118,8 +120,8 @@ def _end_of_steps(
         how = how_made(run.limits.orchestrator.planning, planned)
         detail = f"{counted(len(plan.steps), 'step')}{how}"
         return PassEnd(success=True, detail=detail, plan=own.model_dump_json())
-    why = f"no valid plan: {'; '.join(planned.faults)}"
-    if not run.limits.orchestrator.plan_fallback:
+    why = without_plan(run, planned)
+    if not may_fall_back(run):
         return PassEnd(success=False, detail=why)
     scope = editable_scope(run, package)
     whole = whole_part(part, run.task.description, scope, run.commits.tree().places)

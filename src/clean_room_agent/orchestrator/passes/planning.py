@@ -36,10 +36,21 @@ def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool 
 
 def how_made(route: Route, planned: PlanDraft[Any]) -> str:
     """A note on how the plan was made, if not in one call."""
-    if route == "one-call":
+    if route != "decomposed":
         return ""
     asked = sum(verdict.call_id is not None for verdict in planned.verdicts)
     return f" (decomposed: {counted(len(planned.verdicts), 'decision')}, {asked} by the model)"
+
+
+def without_plan(run: Run, planned: PlanDraft[Any]) -> str:
+    """Why there is no plan of the model's."""
+    faults = "; ".join(planned.faults)
+    return faults if run.limits.orchestrator.planning == "none" else f"no valid plan: {faults}"
+
+
+def may_fall_back(run: Run) -> bool:
+    """Whether the program's own plan may take the place of the model's."""
+    return run.limits.orchestrator.plan_fallback or run.limits.orchestrator.planning == "none"
 
 
 def note_planned(run: Run, pass_id: str, planned: PlanDraft[Any]) -> None:

@@ -1,0 +1,209 @@
+"""What is chosen by what was measured of the models: each choice is the value of a key of the configuration, by a rule of its
+own. A figure that was not measured chooses nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from clean_room_agent.app.fit.figures import (
+    LEAST_AUC,
+    FigureName,
+    Fit,
+    Measured,
+    auc,
+    evidence,
+    share,
+)
+from clean_room_agent.artifacts.context import Role
+from clean_room_agent.orchestrator.run_config import Form
+
+FORMS: tuple[Form, ...] = ("masked", "function", "lines")
+FASTER = 1.1
+"""So many times as fast several answers at a time have to be."""
+ROOM = 2.0
+"""So many times as long answers may be where that is what right ones need."""
+LONG_SHARE = 0.25
+"""Of the right answers, that need it."""
+DRAWS = 8
+CLEARLY_MORE = 2
+"""Right answers by which another temperature has to lead."""
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """The value of a key, and the figures that speak for it."""
+
+    table: str
+    key: str
+    value: Any
+    why: str
+
+    @property
+    def name(self) -> str:
+        """The key with its table."""
+        return f"{self.table}.{self.key}"
+
+
+def is_of_use(fit: Fit, name: FigureName) -> bool | None:
+    """Whether the model should be asked this; None where that was not measured."""
+    tasks = fit.choosing(name)
+    if name not in fit.ended or not tasks:
+        return None
+    if name == "judgment":
+        found = auc(tasks)
+        return None if found is None else found >= LEAST_AUC
+    return evidence(name, tasks) > 0
+
+
+def best_width(fit: Fit) -> int | None:
+    """How many answers at a time are fastest; None where that was not measured."""
+    alone = fit.widths.get(1)
+    if alone is None or not alone.rate or len(fit.widths) < 2:
+        return None
+    width, speed = max(fit.widths.items(), key=lambda one: one[1].rate)
+    return width if speed.rate >= FASTER * alone.rate else 1
+
+
+def forms_of(fit: Fit) -> tuple[Form, ...]:
+    """The forms that are of use, by the tokens that the model writes for one right answer."""
+    useful = [form for form in FORMS if is_of_use(fit, form)]
+    return tuple(sorted(useful, key=lambda form: _cost(fit.choosing(form))))
+
+
+def _cost(tasks: Sequence[Measured]) -> float:
+    right = sum(one.right for one in tasks)
+    return sum(one.tokens for one in tasks) / right if right else float("inf")
+
+
+def can_work(fit: Fit) -> bool | None:
+    """Whether the coding model can write code in any form; None while it is being measured."""
+    if not {"function", "lines", "edit"} <= {*fit.ended}:
+        return None
+    return bool(forms_of(fit)) or bool(is_of_use(fit, "edit"))
+
+
+def choices(fits: Mapping[Role, Fit]) -> tuple[Choice, ...]:
+    """What is chosen; nothing if the coding model cannot do the work, or that is not known yet."""
+    coding = fits.get("coding")
+    if coding is None or not can_work(coding):
+        return ()
+    return (
+        *_route(coding, fits.get("reasoning")),
+        *_drawing(coding),
+        *_together(coding),
+        *_judging(fits.get("classifier")),
+    )
+
+
+def _route(coding: Fit, reasoning: Fit | None) -> Iterator[Choice]:
+    forms = forms_of(coding)
+    why = "; ".join(told for form in FORMS if (told := words_of(coding, form)))
+    if forms:
+        yield Choice(table="solve", key="forms", value=list(forms), why=why)
+    yield Choice(table="solve", key="route", value="auto" if forms else "planned", why=why)
+    edits = is_of_use(coding, "edit")
+    plans = None if reasoning is None else is_of_use(reasoning, "plan")
+    if edits is not None and (plans is not None or not edits):
+        both = (words_of(coding, "edit"), words_of(reasoning, "plan") if reasoning else "")
+        value = "one-call" if edits and plans else "none"
+        yield Choice(table="orchestrator", key="planning", value=value, why="; ".join(filter(None, both)))
+
+
+def _drawing(coding: Fit) -> Iterator[Choice]:
+    drawn = coding.choosing("redrawn")
+    if "redrawn" in coding.ended and drawn:
+        why = words_of(coding, "redrawn")
+        right = {kind: sum(one.right for one in drawn if one.kind == kind) for kind in _kinds(drawn)}
+        yield Choice(table="solve", key="draws", value=DRAWS if any(right.values()) else 1, why=why)
+        usual, *others = right
+        better = [kind for kind in others if right[kind] >= right[usual] + CLEARLY_MORE]
+        yield Choice(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
+    written = [one for form in ("function", "lines") for one in coding.choosing(form) if one.right]
+    if {"function", "lines"} <= {*coding.ended} and written:
+        long = sum(one.over for one in written)
+        room = ROOM if long >= LONG_SHARE * len(written) else 1.0
+        why = f"{long} of {len(written)} right answers longer than usual"
+        yield Choice(table="solve", key="answer_room", value=room, why=why)
+
+
+def _kinds(tasks: Sequence[Measured]) -> list[str]:
+    """The temperatures, in the order in which they were asked."""
+    return list(dict.fromkeys(one.kind for one in tasks))
+
+
+def _together(coding: Fit) -> Iterator[Choice]:
+    width = best_width(coding)
+    if width is not None:
+        yield Choice(table="models", key="parallel", value=width, why=slots_words(coding))
+    turn, side = coding.gaps.get("in-turn"), coding.gaps.get("side-by-side")
+    if "masked" in coding.ended and turn and side and turn.rate:
+        together = side.rate >= FASTER * turn.rate
+        why = f"gaps of one place side by side: {side.rate / turn.rate:.1f} x"
+        value = "side-by-side" if together else "in-turn"
+        yield Choice(table="solve", key="gaps", value=value, why=why)
+
+
+def _judging(classifier: Fit | None) -> Iterator[Choice]:
+    asked = None if classifier is None else is_of_use(classifier, "judgment")
+    if classifier is not None and asked is not None:
+        why = words_of(classifier, "judgment")
+        yield Choice(table="judgments", key="route", value="each" if asked else "rank", why=why)
+
+
+def as_tables(chosen: Sequence[Choice]) -> dict[str, dict[str, Any]]:
+    """The values as a configuration has them."""
+    tables: dict[str, dict[str, Any]] = {}
+    for one in chosen:
+        tables.setdefault(one.table, {})[one.key] = one.value
+    return tables
+
+
+TOLD: Mapping[FigureName, str] = {
+    "masked": "fills gaps",
+    "function": "writes whole functions",
+    "lines": "changes lines",
+    "redrawn": "drawn again",
+    "edit": "edits files",
+    "plan": "plans",
+    "judgment": "yes/no",
+}
+
+
+def words_of(fit: Fit, name: FigureName) -> str:
+    """What was measured, in words; "" if nothing was."""
+    chosen, held = fit.choosing(name), fit.held(name)
+    if name == "masked" and fit.fills is False:
+        return "fills no gaps on this server"
+    if not chosen:
+        return ""
+    if name == "judgment":
+        found, beside = auc(chosen), auc(held)
+        told = f"AUC {_decimal(found)} of {len(chosen)}"
+        return f"{TOLD[name]}: {told}" + (f" (held: {_decimal(beside)} of {len(held)})" if held else "")
+    if name in {"plan", "redrawn"}:
+        told = f"{_count(chosen)} right"
+        return f"{TOLD[name]}: {told}" + (f" (held: {_count(held)})" if held else "")
+    applied = sum(one.applied for one in chosen) / len(chosen)
+    told = f"{applied:.0%} apply, {share(chosen):.0%} right of {len(chosen)}"
+    return f"{TOLD[name]}: {told}" + (f" (held: {share(held):.0%} of {len(held)})" if held else "")
+
+
+def slots_words(fit: Fit) -> str:
+    """What several answers at a time are worth; "" where that was not measured."""
+    alone = fit.widths.get(1)
+    if alone is None or not alone.rate:
+        return ""
+    return ", ".join(
+        f"{width} slots: {speed.rate / alone.rate:.1f} x"
+        for width, speed in sorted(fit.widths.items())
+        if width > 1
+    )
+
+
+def _count(tasks: Sequence[Measured]) -> str:
+    return f"{sum(one.right for one in tasks)} of {len(tasks)}"
+
+
+def _decimal(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}".lstrip("0")

@@ -1,0 +1,91 @@
+"""Settings with what was chosen for their models: below everything that is configured, and recorded with the run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from clean_room_agent.app.fit.decisions import Choice, as_tables, can_work, choices
+from clean_room_agent.app.fit.figures import FigureName, Fit
+from clean_room_agent.app.fit.fit_file import fits_folder, read_fit
+from clean_room_agent.app.model_server import open_server
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.context import Role
+from clean_room_agent.config import laid_over
+from clean_room_agent.llm.model_config import ROLES
+from clean_room_agent.llm.transport import ModelServer
+
+ASKED_BY: Mapping[FigureName, frozenset[str]] = {
+    "function": frozenset({"function"}),
+    "masked": frozenset({"fill"}),
+    "lines": frozenset({"lines"}),
+    "redrawn": frozenset({"function"}),
+    "edit": frozenset({"implement"}),
+    "plan": frozenset({"meta_plan", "part_plan"}),
+    "judgment": frozenset({"scope_judgment", "piece_judgment", "scope", "precision"}),
+}
+"""The prompts, or stages, whose model a figure speaks of."""
+RECORDED = "fit"
+"""Where a run's recorded configuration has what was chosen for its models."""
+CANNOT = (
+    "this model cannot do the work: no form in which it was asked for code gave right answers often enough; take a larger "
+    "one that is trained for code and follows instructions, as coding in [models]"
+)
+
+
+def fits_of(settings: Settings, server: ModelServer) -> dict[Role, Fit]:
+    """What was measured of each role's model, by its digest, without what a model of its own answers (`[models.overrides]`).
+
+    Raises:
+        ConfigError: a file of figures is broken.
+    """
+    if not fits_folder().exists():  # nobody is asked
+        return {}
+    found = {}
+    for role in ROLES:
+        tag = settings.models.tag_of(role)
+        fit = read_fit(tag, server.digest(tag) or "")
+        if fit is not None:
+            found[role] = fit
+    own = {name for name, prompts in ASKED_BY.items() if not prompts.isdisjoint(settings.models.overrides)}
+    return {
+        role: replace(fit, ended=[name for name in fit.ended if name not in own])
+        for role, fit in found.items()
+    }
+
+
+def fitted(settings: Settings) -> Settings:
+    """The settings with what was chosen for their models, as far as they were measured and nothing else is configured.
+
+    Raises:
+        ConfigError: a file of figures is broken.
+    """
+    if not fits_folder().exists():
+        return settings
+    fits = fits_of(settings, open_server(settings.models))
+    chosen = choices(fits)
+    if not chosen:
+        return settings
+    models = sorted({f"{fit.model} {fit.began}" for fit in fits.values()})
+    return with_recorded(settings, {"models": models, "chosen": as_tables(chosen)})
+
+
+def with_recorded(settings: Settings, fit: Mapping[str, Any] | None) -> Settings:
+    """The settings with what a recorded run's `fit` chose; None for a run without one."""
+    if fit is None:
+        return settings
+    return Settings(source=settings.source, data={**laid_over(fit["chosen"], settings.data), RECORDED: fit})
+
+
+def contradictions(settings: Settings, chosen: tuple[Choice, ...]) -> Iterator[Choice]:
+    """What was chosen, where something else is configured."""
+    for one in chosen:
+        configured = settings.data.get(one.table, {})
+        if one.key in configured and configured[one.key] != one.value:
+            yield one
+
+
+def verdict(fits: Mapping[Role, Fit]) -> str:
+    """What to tell of the coding model that cannot do the work; "" if it can, or is not measured."""
+    coding = fits.get("coding")
+    return CANNOT if coding is not None and can_work(coding) is False else ""
