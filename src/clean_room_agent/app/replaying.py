@@ -39,7 +39,7 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import Verbatim, verbatim
 from clean_room_agent.llm.transport import Transport, load_logprobs
 from clean_room_agent.llm.transports.replay import (
     ReplayThenLive,
@@ -234,12 +234,6 @@ def export_calls(
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
 
 
-class RecordedPrompt(Struct, frozen=True, kw_only=True):
-    """A prompt's text below its title, word for word."""
-
-    text: str
-
-
 class Side(Struct, frozen=True, kw_only=True):
     """One answer, the recorded or the new one."""
 
@@ -372,11 +366,13 @@ def _recorded(question: Sequence[ModelCall], read: CallReading | None) -> Side:
 
 def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     """The answer to exactly the recorded text; if that does not fit the other model's window, there is no answer."""
-    relative = relative_pass(call.site.pass_id)
+    relative, prompt = relative_pass(call.site.pass_id), KNOWN[call.site.call_type]
+    body = json.loads(call.request.request_body) if call.request.request_body else {}
+    limit = body.get("max_tokens") or body.get("options", {}).get("num_predict") or prompt.max_answer_tokens
     try:
         reply = models.ask(
-            _verbatim(call),
-            RecordedPrompt(text=SourcedText(call.request.prompt, call.request.spans or ())),
+            verbatim(prompt, call.request.system_prompt, max_answer_tokens=limit),
+            Verbatim(text=SourcedText(call.request.prompt, call.request.spans or ())),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
             stage=call.site.stage_name,
             item=call.site.item,
@@ -385,22 +381,6 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
         return _side(BadAnswer(kind="empty", fault=error.message), None, None, 0)
     answer = reply.bad if reply.value is None else reply.value
     return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
-
-
-def _verbatim(call: ModelCall) -> Prompt[RecordedPrompt, Any]:
-    """The prompt of a recorded call with its recorded text, whatever its template says now."""
-    body = json.loads(call.request.request_body) if call.request.request_body else {}
-    limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
-    prompt = KNOWN[call.site.call_type]
-    return replace(
-        prompt,
-        system=call.request.system_prompt,
-        template="{{ text }}",
-        narrow=None,
-        grammar=None,
-        editable=None,
-        max_answer_tokens=limit or prompt.max_answer_tokens,
-    )
 
 
 def _side(answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int) -> Side:
