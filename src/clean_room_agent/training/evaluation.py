@@ -240,10 +240,9 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
 
 
 def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
-    """Whether the row asks this prompt. Rows of earlier versions begin with the title."""
+    """Whether the row asks this prompt."""
     text = row.prompt[-1].content
-    asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
-    return asks and text == text.strip()
+    return prompt.heading in text.split("\n") and text == text.strip()
 
 
 def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
