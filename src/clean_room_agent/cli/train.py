@@ -9,7 +9,6 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import role_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import counted
@@ -130,7 +129,7 @@ def _train(
     job: dict[str, Any],
     *,
     resume: bool,
-    bar: Bar,
+    bar: output.ProgressBar,
 ) -> "Trained":
     """Train an adapter on dataset number `dataset`, and register it. `job`: further arguments of `job_for`.
 
