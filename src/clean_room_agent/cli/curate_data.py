@@ -70,7 +70,7 @@ def command(
     """
     if (given is None) == (target is None):
         raise UsageError("give either --plan ID|FILE or --target PROMPT")
-    with contextlib.closing(output.ProgressBar("reading runs")) as bar:
+    with output.ProgressBar("reading runs") as bar:
         made, plan, plan_id = _curate(wiring.workspace_of(repo), given, target, place, form, bar)
     if as_json:
         output.answer_json(

@@ -153,7 +153,7 @@ def _enrich(
 
 
 def _refresh(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> None:
-    with contextlib.closing(output.ProgressBar("indexing")) as bar:
+    with output.ProgressBar("indexing") as bar:
         refresh_index(workspace, settings.index, access.record, progress=bar.show)
 
 
@@ -175,7 +175,7 @@ def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: boo
     """
     done: list[Described] = []
     began = time.monotonic()
-    with contextlib.closing(output.ProgressBar(output.safe(f"{model} describes"))) as bar:
+    with output.ProgressBar(output.safe(f"{model} describes")) as bar:
         bar.show(0, total)
         try:
             for file in answers:

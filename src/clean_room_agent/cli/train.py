@@ -1,6 +1,5 @@
 """`cra train`: train an adapter on a dataset, with TRL in a separate process."""
 
-import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,7 +104,7 @@ def command(
         gradient_checkpointing=checkpointing,
     )
     job = {"kind": kind, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
-    with contextlib.closing(output.ProgressBar("training")) as bar:
+    with output.ProgressBar("training") as bar:
         made = _train(wiring.workspace_of(repo), machine, dataset, base, place, job, resume=resume, bar=bar)
     if as_json:
         output.answer_json(made)
