@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 
 from clean_room_agent import syntax
 from clean_room_agent.indexer.extract import read_source
+from clean_room_agent.indexer.references.evaluate import Evaluations
 from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
 from clean_room_agent.languages.base import ModuleRef
 from clean_room_agent.languages.interface import FileNames, Interface, parse_interface
@@ -67,7 +68,7 @@ class ReferenceWorld:
 
     def resolve(self, path: str) -> Resolved:
         """The file's references."""
-        return resolve_file(path, self.names[path], self)
+        return resolve_file(path, self.names[path], Evaluations(self))
 
     def references(self, path: str) -> list[str]:
         """The file's references as `caller -> [path:]callee kind confidence`, sorted."""

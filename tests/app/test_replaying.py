@@ -52,12 +52,3 @@ def test_a_replay_with_another_result_says_where_to_look(diff: str, status: RunS
     assert found is not None
     assert f"ended {status.value} with a different result" in str(found)
     assert "cra show aaaaaaaa --tests" in found.hint
-
-
-def test_what_was_complete_before_goal_tests_were_recorded_may_be_unproven_now() -> None:
-    summary: Any = Summary("the diff", RunStatus.UNPROVEN)
-    require_same(row(RunStatus.COMPLETE), "the diff", summary, by_evidence=False)
-    with pytest.raises(ReplayMismatch):
-        require_same(row(RunStatus.COMPLETE), "the diff", summary)
-    with pytest.raises(ReplayMismatch):
-        require_same(row(RunStatus.PARTIAL), "the diff", summary, by_evidence=False)

@@ -231,18 +231,18 @@ def test_ctrl_c_keeps_the_answer_that_was_under_way(till: Project) -> None:
 
 def test_too_many_unreadable_answers_in_a_row_end_it_with_the_cause(till: Project) -> None:
     cut = Answer(text='{"purpose": "t t t t', done_reason="length")
-    spoiled = (TESTS_PATH, "till/a.py", "till/b.py")
+    spoiled = (TESTS_PATH, *(f"till/{name}.py" for name in "abcde"))
     for path in spoiled[1:]:
         (till.top / path).write_text("def a():\n    pass\n")
     model = DescribingModel(dict.fromkeys(spoiled, cut))
-    told = enrich(till, model, "--promote", enrichment={"max_unreadable": 2})
+    told = enrich(till, model, "--promote")
     assert told.code == 4
-    assert model.asked == [MONEY_PATH, *(path for path in spoiled[:2] for _ in range(2))]
+    assert model.asked == [MONEY_PATH, *(path for path in spoiled[:5] for _ in range(2))]
     lines = told.out.splitlines()
     assert lines[0].startswith("1 file described by thinker:4b; ")
     assert lines[1:5] == [
         "gave up: too many answers in a row could not be read; what was described is kept",
-        "  4 of 5 answers to enrichment ran to their limit",
+        "  10 of 11 answers to enrichment ran to their limit",
         "  this model is too weak to describe files at this window; try a larger one: enrichment in [models.overrides]",
         "2 files left for another time",
     ]

@@ -92,7 +92,7 @@ def paths(files: list[FileRow]) -> list[str]:
 
 
 def describe(
-    kb: KnowledgeBase, top: Path, record: Record, answer: Scripted | ServerFailed, *, max_unreadable: int = 5
+    kb: KnowledgeBase, top: Path, record: Record, answer: Scripted | ServerFailed
 ) -> list[Described]:
     def scripted(_: ChatRequest) -> Scripted:
         if isinstance(answer, ServerFailed):
@@ -106,7 +106,7 @@ def describe(
     models = ModelClient(router, ScriptedTransport(scripted), RecordSink(record), clock)
     describer = Describer(kb=kb, root=top, models=models, model_tag="r", record=record, pass_id=PASS)
     _, due = find_due_files(kb, (), every=False)
-    return list(describer.describe(due, parallel=1, max_unreadable=max_unreadable))
+    return list(describer.describe(due, parallel=1))
 
 
 def test_code_is_due_the_most_imported_first_and_no_empty_file(kb: KnowledgeBase) -> None:
@@ -129,13 +129,6 @@ def test_each_file_is_described_and_its_answer_on_record(
         Described(path=path, purpose="Hold a cart.") for path in ("money.py", "cart.py", "shop.py")
     ]
     assert [row.path for row in record.write(list_descriptions)] == ["cart.py", "money.py", "shop.py"]
-
-
-def test_after_too_many_unreadable_answers_no_further_file_is_asked_about(
-    kb: KnowledgeBase, top: Path, record: Record
-) -> None:
-    (file,) = describe(kb, top, record, "a cart", max_unreadable=1)
-    assert file.reason.startswith("the answer cannot be read: ")
 
 
 def test_a_server_that_keeps_failing_is_an_error(kb: KnowledgeBase, top: Path, record: Record) -> None:

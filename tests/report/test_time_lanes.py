@@ -123,12 +123,6 @@ def test_a_run_has_a_lane_for_each_kind_of_work_and_each_pass(solved: Solved) ->
     assert f"{lanes.first_edit:.1f} s from Enter to the first edit prompt" in shown(lanes)
 
 
-def test_of_an_older_record_only_tests_and_calls_are_shown(solved: Solved) -> None:
-    lanes = lanes_of(solved.trace)
-    assert {one.name.partition(":")[0] for one in lanes.lanes} == {"tests", "model"}
-    assert not lanes.from_enter
-
-
 def test_nothing_recorded_is_told_to_be_nothing(trace: RunTrace) -> None:
     assert time_lanes(replace(trace, times=())) is None
     assert shown(None) == "no times are recorded here\n"

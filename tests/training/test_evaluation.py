@@ -51,7 +51,7 @@ x = 2
 def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> TrainingRow:
     messages = (
         Message(role="system", content=prompt.system),
-        Message(role="user", content=f"# {prompt.title}\n\n{text}"),
+        Message(role="user", content=f"{prompt.heading}\n\n{text}"),
     )
     return TrainingRow(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
 

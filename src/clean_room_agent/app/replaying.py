@@ -19,7 +19,6 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, relative_pass, short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_call_summaries, list_calls
@@ -28,8 +27,6 @@ from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     find_task,
     get_orchestrator_run,
-    list_events,
-    recorded_evidence,
 )
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError, WindowExceeded
 from clean_room_agent.file_contents import atomic_write, read_given
@@ -39,7 +36,7 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import Verbatim, verbatim
 from clean_room_agent.llm.transport import Transport, load_logprobs
 from clean_room_agent.llm.transports.replay import (
     ReplayThenLive,
@@ -59,8 +56,6 @@ class Recording(Struct, frozen=True, kw_only=True):
     row: OrchestratorRunRow
     calls: tuple[ModelCall, ...]
     given: PlanGiven
-    by_evidence: bool
-    """Whether its goal tests are on record; before they were, green tests made a run complete."""
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -70,20 +65,14 @@ class Recording(Struct, frozen=True, kw_only=True):
         )
 
 
-def require_same(
-    row: OrchestratorRunRow, before: str, summary: RunSummary, *, by_evidence: bool = True
-) -> None:
-    """Check that the replay ended as the run did, with the diff `before`. A run that was not judged `by_evidence` may be
-    unproven now.
+def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
+    """Check that the replay ended as the run did, with the diff `before`.
 
     Raises:
         ReplayMismatch: it did not.
     """
     replayed = summary.result
-    statuses = {row.status}
-    if not by_evidence and row.status is RunStatus.COMPLETE:
-        statuses.add(RunStatus.UNPROVEN)
-    if replayed.cumulative_diff == before and replayed.status in statuses:
+    if (replayed.cumulative_diff, replayed.status) == (before, row.status):
         return
     raise ReplayMismatch(
         f"the replay ended {replayed.status.value} with a different result from the recorded run ({row.status.value})",
@@ -168,8 +157,7 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
             calls = list_calls(conn, task_id)
         else:
             calls = load_calls(read_given(file, bounded=False), source=str(file))
-        by_evidence = recorded_evidence(list_events(conn, task_id)) is not None
-        return Recording(row=row, calls=calls, given=given_to(conn, task_id), by_evidence=by_evidence)
+        return Recording(row=row, calls=calls, given=given_to(conn, task_id))
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
@@ -182,7 +170,7 @@ def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> t
     summary = run_again(
         workspace, found, recorded_settings(found.row), lambda _: ReplayTransport(found.calls), observer
     )
-    require_same(found.row, before, summary, by_evidence=found.by_evidence)
+    require_same(found.row, before, summary)
     return summary, before
 
 
@@ -232,12 +220,6 @@ def export_calls(
 
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
-
-
-class RecordedPrompt(Struct, frozen=True, kw_only=True):
-    """A prompt's text below its title, word for word."""
-
-    text: str
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -372,11 +354,13 @@ def _recorded(question: Sequence[ModelCall], read: CallReading | None) -> Side:
 
 def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     """The answer to exactly the recorded text; if that does not fit the other model's window, there is no answer."""
-    relative = relative_pass(call.site.pass_id)
+    relative, prompt = relative_pass(call.site.pass_id), KNOWN[call.site.call_type]
+    body = json.loads(call.request.request_body) if call.request.request_body else {}
+    limit = body.get("max_tokens") or body.get("options", {}).get("num_predict") or prompt.max_answer_tokens
     try:
         reply = models.ask(
-            _verbatim(call),
-            RecordedPrompt(text=SourcedText(call.request.prompt, call.request.spans or ())),
+            verbatim(prompt, call.request.system_prompt, max_answer_tokens=limit),
+            Verbatim(text=SourcedText(call.request.prompt, call.request.spans or ())),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
             stage=call.site.stage_name,
             item=call.site.item,
@@ -385,22 +369,6 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
         return _side(BadAnswer(kind="empty", fault=error.message), None, None, 0)
     answer = reply.bad if reply.value is None else reply.value
     return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
-
-
-def _verbatim(call: ModelCall) -> Prompt[RecordedPrompt, Any]:
-    """The prompt of a recorded call with its recorded text, whatever its template says now."""
-    body = json.loads(call.request.request_body) if call.request.request_body else {}
-    limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
-    prompt = KNOWN[call.site.call_type]
-    return replace(
-        prompt,
-        system=call.request.system_prompt,
-        template="{{ text }}",
-        narrow=None,
-        grammar=None,
-        editable=None,
-        max_answer_tokens=limit or prompt.max_answer_tokens,
-    )
 
 
 def _side(answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int) -> Side:

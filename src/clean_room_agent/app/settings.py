@@ -6,9 +6,9 @@ import stat
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, structs
+from msgspec import Struct, structs
 
 from clean_room_agent.config import (
     UNREADABLE,
@@ -47,14 +47,6 @@ FLAGS = {
 }
 
 
-class EnrichmentConfig(ConfigSlice, frozen=True, kw_only=True):
-    """When `cra enrich` gives up."""
-
-    max_unreadable: Annotated[
-        int, Meta(ge=1, description="unreadable answers in a row after which `cra enrich` stops")
-    ] = 5
-
-
 TABLES: dict[str, type[ConfigSlice]] = {
     "models": ModelsConfig,
     "budget": BudgetConfig,
@@ -70,7 +62,6 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "worktree": WorktreeConfig,
     "sandbox": SandboxConfig,
     "index": IndexConfig,
-    "enrichment": EnrichmentConfig,
 }
 
 
@@ -137,7 +128,6 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
     worktree = _table("worktree", WorktreeConfig)
     sandbox = _table("sandbox", SandboxConfig)
     index = _table("index", IndexConfig)
-    enrichment = _table("enrichment", EnrichmentConfig)
 
 
 def load_settings(

@@ -123,7 +123,7 @@ def evaluate(
             )
             for prompt, material in zip(prompts, materials, strict=True)
         )
-        bar = stack.enter_context(contextlib.closing(output.ProgressBar("asking")))
+        bar = stack.enter_context(output.ProgressBar("asking"))
         made = evaluate_adapter(
             parts.record,
             row,
@@ -249,7 +249,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         self.settings.require("models", "budget")
         models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)
         server = open_server(models)
-        with contextlib.closing(output.ProgressBar("handing it to the server")) as bar:
+        with output.ProgressBar("handing it to the server") as bar:
             host = Host(
                 models=models,
                 server=server,

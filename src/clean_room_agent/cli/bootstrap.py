@@ -3,7 +3,6 @@
 The work is divided into units, an engine makes them, and whoever makes the last one writes the datasets.
 """
 
-import contextlib
 import hashlib
 import json
 import re
@@ -117,7 +116,7 @@ def command(
     making = _making(settings, licences)
     require_free(target)
     workspace.create()
-    with contextlib.closing(output.ProgressBar("bootstrap")) as bar:
+    with output.ProgressBar("bootstrap") as bar:
         sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones", bar)
         mined = bootstrap.mine_sources(
             sources,

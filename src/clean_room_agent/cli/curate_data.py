@@ -21,7 +21,6 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
-    from clean_room_agent.app.progress import Bar
     from clean_room_agent.training.curate import Curated
     from clean_room_agent.training.train_plan import TrainingPlan
 
@@ -71,7 +70,7 @@ def command(
     """
     if (given is None) == (target is None):
         raise UsageError("give either --plan ID|FILE or --target PROMPT")
-    with contextlib.closing(output.ProgressBar("reading runs")) as bar:
+    with output.ProgressBar("reading runs") as bar:
         made, plan, plan_id = _curate(wiring.workspace_of(repo), given, target, place, form, bar)
     if as_json:
         output.answer_json(
@@ -101,7 +100,7 @@ def _curate(
     target: str | None,
     folder: Path | None,
     trainer: str,
-    bar: "Bar",
+    bar: output.ProgressBar,
 ) -> "tuple[Curated, TrainingPlan, int]":
     """Make a dataset from the record, and store its plan there if it is new: the outcome, the plan and its number.
 

@@ -61,7 +61,10 @@ class EnrichmentSummary(Struct, frozen=True, kw_only=True):
     "--limit", type=options.number(0), help="Ask about at most this many files, this time; 0: none."
 )
 @click.option(
-    "--all", "every", is_flag=True, help="All text files, not only Python, JavaScript and TypeScript."
+    "--all",
+    "every",
+    is_flag=True,
+    help="All text files, not only those of languages that are indexed in full.",
 )
 @options.json_option
 @options.notify_option
@@ -78,8 +81,7 @@ def command(
     """Have the reasoning model describe the files of REPO (here by default).
 
     Only files whose current content has no description are asked about, most-imported files first; stopped and started
-    again, it continues. Exit codes: 0 done, 4 an answer could not be read; after too many of these in a row ([enrichment]
-    max_unreadable) it stops.
+    again, it continues. Exit codes: 0 done, 4 an answer could not be read; after five of these in a row it stops.
     """
     workspace = output.opened(wiring.workspace_of(path or repo))
     settings = load_settings(workspace.config, Overrides())
@@ -126,9 +128,7 @@ def _enrich(
             record=access.record,
             pass_id=task_id,
         )
-        answers = describer.describe(
-            asked, parallel=settings.models.parallel, max_unreadable=settings.enrichment.max_unreadable
-        )
+        answers = describer.describe(asked, parallel=settings.models.parallel)
         done = _watch(answers, len(asked), model, verbose=verbose)
     if promoting and done:
         _refresh(workspace, settings, access)  # asking takes long: files may have changed
@@ -153,7 +153,7 @@ def _enrich(
 
 
 def _refresh(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> None:
-    with contextlib.closing(output.ProgressBar("indexing")) as bar:
+    with output.ProgressBar("indexing") as bar:
         refresh_index(workspace, settings.index, access.record, progress=bar.show)
 
 
@@ -175,7 +175,7 @@ def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: boo
     """
     done: list[Described] = []
     began = time.monotonic()
-    with contextlib.closing(output.ProgressBar(output.safe(f"{model} describes"))) as bar:
+    with output.ProgressBar(output.safe(f"{model} describes")) as bar:
         bar.show(0, total)
         try:
             for file in answers:

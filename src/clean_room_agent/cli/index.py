@@ -1,6 +1,5 @@
 """`cra index`: build or refresh the index of a repository."""
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def command(
     pending = InBackground(lambda: list_work_tree(path or repo))
     from clean_room_agent.app.indexing import index_work_tree  # while git lists the files
 
-    with contextlib.closing(output.ProgressBar("indexing")) as bar:
+    with output.ProgressBar("indexing") as bar:
         summary = index_work_tree(
             pending.take(),
             full=full,

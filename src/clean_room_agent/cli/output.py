@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.json_values import change_texts, to_shown
@@ -133,6 +133,12 @@ class ProgressBar:
     def __init__(self, what: str) -> None:
         self._what = what
         self._shown = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def show(self, done: int, total: int, note: str = "") -> None:
         """Show that `done` of `total` is done, followed by `note`."""

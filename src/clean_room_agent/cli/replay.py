@@ -1,6 +1,5 @@
 """`cra replay`: repeat a run with its recorded answers; the same bytes, or the first difference."""
 
-import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -200,7 +199,7 @@ def _from(workspace: Workspace, found: Recording, name: str, observer: Observer,
 
 def _what_if(workspace: Workspace, run: str, stage: str, model: str, *, as_json: bool) -> int:
     settings = load_settings(workspace.config, Overrides())
-    with contextlib.closing(output.ProgressBar(f"asking {model}")) as bar:
+    with output.ProgressBar(f"asking {model}") as bar:
         found = ask_other(workspace, settings, stage=stage, model=model, run=run, progress=bar.show)
     if as_json:
         output.answer_json(comparison_object(found))

@@ -34,19 +34,16 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
 
     workspace = output.opened(wiring.workspace_of(repo))
     wiring.require_record(workspace)
-    bar = output.ProgressBar("reading runs")
 
     def watched(logs: LogAnalysisAPI) -> Iterator[TaskLog]:
-        for number, task in enumerate(logs.tasks()):
-            bar.show(number, len(logs.runs))
-            yield task
+        with output.ProgressBar("reading runs") as bar:
+            for number, task in enumerate(logs.tasks()):
+                bar.show(number, len(logs.runs))
+                yield task
 
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         logs = LogAnalysisAPI(conn)
-        try:
-            prompts, waterfall = logs.prompt_stats(), waterfall_of(watched(logs))
-        finally:
-            bar.close()
+        prompts, waterfall = logs.prompt_stats(), waterfall_of(watched(logs))
     if as_json:
         told: dict[str, Any] = {
             "prompts": [

@@ -1,6 +1,5 @@
 """`cra train`: train an adapter on a dataset, with TRL in a separate process."""
 
-import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +8,6 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import role_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import counted
@@ -106,7 +104,7 @@ def command(
         gradient_checkpointing=checkpointing,
     )
     job = {"kind": kind, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
-    with contextlib.closing(output.ProgressBar("training")) as bar:
+    with output.ProgressBar("training") as bar:
         made = _train(wiring.workspace_of(repo), machine, dataset, base, place, job, resume=resume, bar=bar)
     if as_json:
         output.answer_json(made)
@@ -130,7 +128,7 @@ def _train(
     job: dict[str, Any],
     *,
     resume: bool,
-    bar: Bar,
+    bar: output.ProgressBar,
 ) -> "Trained":
     """Train an adapter on dataset number `dataset`, and register it. `job`: further arguments of `job_for`.
 

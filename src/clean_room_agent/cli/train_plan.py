@@ -1,6 +1,5 @@
 """`cra train-plan`: plan the adapter that would help most, from the record."""
 
-import contextlib
 from pathlib import Path
 
 import click
@@ -29,7 +28,7 @@ def command(target: str | None, repo: Path, place: Path | None, as_json: bool) -
 
     workspace, plan_id = wiring.workspace_of(repo), 0
     with (
-        contextlib.closing(output.ProgressBar("reading runs")) as bar,
+        output.ProgressBar("reading runs") as bar,
         open_logs(workspace) as (access, logs),
         recorded_task(access, "train_plan", workspace) as task,
     ):

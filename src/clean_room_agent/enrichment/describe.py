@@ -22,6 +22,8 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 
 PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
 """Failures that may be due to one file's prompt: the next file may go well."""
+MAX_UNREADABLE = 5
+"""Files in a row without a readable answer: the model is not up to it."""
 FAILURES_IN_A_ROW = 3
 """After so many in a row, the server is to blame."""
 BRIEF = 20
@@ -70,12 +72,10 @@ class Describer(Struct, frozen=True, kw_only=True):
     record: Record
     pass_id: str
 
-    def describe(
-        self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int
-    ) -> Iterator[Described]:
+    def describe(self, files: Sequence[FileRow], *, parallel: int) -> Iterator[Described]:
         """Ask about the files, `parallel` at a time, and yield each that is done; its description is in the record by then.
 
-        After `max_unreadable` files in a row without a readable answer, no further file is asked about.
+        After `MAX_UNREADABLE` files in a row without a readable answer, no further file is asked about.
 
         Raises:
             WindowExceeded: the window is too small even for the smallest view of a file.
@@ -93,7 +93,7 @@ class Describer(Struct, frozen=True, kw_only=True):
                         raise failure
                     unreadable = unreadable + (failure is None) if described.reason else 0
                     yield described
-            if unreadable >= max_unreadable:
+            if unreadable >= MAX_UNREADABLE:
                 return
 
     def _view(self, file: FileRow) -> tuple[KnownFile, EnrichmentInputs] | None:

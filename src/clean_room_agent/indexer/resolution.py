@@ -68,7 +68,7 @@ class StoredWorld:
                 dependencies=self._specifiers(path, stored.imports),
                 import_targets=self._import_targets(path, stored),
             )
-        found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
+        found = resolve_file(path, FileNames(stored.interface, stored.uses), self._evaluations)
         callers = self._symbol_ids(file_id)
         ids_of = {one: self._symbol_ids(self._ids[one]) for one in {row[1] for row in found.references}}
         imported = [

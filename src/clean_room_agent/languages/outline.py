@@ -8,6 +8,7 @@ from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.languages.nodes import Nodes
+from clean_room_agent.languages.parsed import text_of
 
 MAX_DEPTH = 400
 IDENTIFIERS = frozenset({"identifier", "type_identifier", "shorthand_property_identifier"})
@@ -127,7 +128,7 @@ class Outliner:
                 declared.extend(self.declared(visit, source))
             call = None
             if self.visits_functions and node.type in IDENTIFIERS:
-                names.append((node.start_point[0] + 1, text_of(node, source)))
+                names.append((node.start_point[0] + 1, text_of(source, node)))
             elif self.visits_functions and node.type in self.nodes.calls:
                 call = self.test_call(visit, source)
                 calls += [call] if call is not None else []
@@ -155,7 +156,7 @@ class Outliner:
             name = node.child_by_field_name("name")
             if name is not None:
                 outer = visit.around(self.nodes.wrappers - self.nodes.declarations)
-                yield self.definition(text_of(name, source), node, outer, scope, source)
+                yield self.definition(text_of(source, name), node, outer, scope, source)
 
     def definition(self, name: str, node: Node, outer: Node, scope: Span, source: bytes) -> DeclaredName:
         """What a definition declares; `outer` is what wraps it."""
@@ -184,7 +185,7 @@ def bound_names(node: Node | None, source: bytes) -> Iterator[str]:
     while waiting:
         part = waiting.pop()
         if part.type in {"identifier", "shorthand_property_identifier_pattern"}:
-            yield text_of(part, source)
+            yield text_of(source, part)
         elif part.type in PATTERNS:
             waiting.extend(reversed(part.named_children))
 
@@ -192,9 +193,3 @@ def bound_names(node: Node | None, source: bytes) -> Iterator[str]:
 def span_of(node: Node) -> Span:
     """The lines of a node."""
     return Span(start_line=node.start_point[0] + 1, end_line=node.end_point[0] + (node.end_point[1] > 0))
-
-
-def text_of(node: Node, source: bytes) -> str:
-    """The text of a node."""
-    # A node's own text would be asked of the parser's reader, from the file's beginning.
-    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

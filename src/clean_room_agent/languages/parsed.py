@@ -75,7 +75,17 @@ class ParsedFile(Struct, kw_only=True):
 
 def text_of(source: bytes, node: Node) -> str:
     """The node's text."""
+    # A node's own text would be asked of the parser's reader, from the file's beginning.
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def named_nodes(root: Node) -> Iterator[Node]:
+    """The node and the named ones below it, in the order of the text."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.named_children))
 
 
 def last_line(node: Node) -> int:

@@ -185,6 +185,27 @@ def yes_no_prompt(*, name: str, title: str, template: str) -> Prompt[InputsT, Ch
     )
 
 
+class Verbatim(Struct, frozen=True, kw_only=True):
+    """The whole text of a prompt as it was once asked."""
+
+    text: str
+
+
+def verbatim(
+    prompt: Prompt[Any, AnswerT], system: str, *, max_answer_tokens: int
+) -> Prompt[Verbatim, AnswerT]:
+    """The prompt, asked with texts that it once had, whatever its template says now."""
+    return structs.replace(
+        prompt,
+        system=system,
+        template="{{ text }}",
+        narrow=None,
+        grammar=None,
+        editable=None,
+        max_answer_tokens=max_answer_tokens,
+    )
+
+
 def prepare(prompts: Iterable[Prompt[Any, Any]]) -> None:
     """Compile the prompts' templates, which takes long the first time, ahead of their first `render`."""
     for prompt in prompts:

@@ -215,6 +215,14 @@ class ModelServer(Transport, Protocol):
         """
 
 
+def tags_of(server: ModelServer) -> tuple[str, ...]:
+    """The tags of what the server has; none if it cannot be asked."""
+    try:
+        return tuple(model.tag for model in server.list_models())
+    except ModelError:
+        return ()
+
+
 def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:
     """JSON text `[[token, [[token, logprob], ...]], ...]`; "" for none."""
     if not choices:

@@ -1,4 +1,4 @@
-"""A context package as Markdown and as JSON, for other tools and programs; imports no terminal library."""
+"""A context package as Markdown and as JSON, for other tools and programs, and as a table, for people."""
 
 import re
 import textwrap

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import CallSummary
-from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
+from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import TimeSpanRow
 from clean_room_agent.db.rows import moment
@@ -178,9 +178,7 @@ def _axis_of(trace: RunTrace) -> Axis | None:
         busy += [(at, at) for at in map(_seconds_of, ends)]
         busy += map(call_span, entry.calls)
     starts = sorted(recorded_span(row)[0] for row in trace.times if row.kind is TimeKind.START)
-    # Older records do not say when a process that resumed the run was started, only when it had looked it up.
-    noted = [_seconds_of(event.timestamp) for event in trace.events if event.kind == EventKind.RESUMED]
-    return Axis(union(busy), starts[1:] or noted) if busy else None
+    return Axis(union(busy), starts[1:]) if busy else None
 
 
 def _parts_of_run(trace: RunTrace) -> dict[str, list[Part]]:
@@ -189,8 +187,6 @@ def _parts_of_run(trace: RunTrace) -> dict[str, list[Part]]:
     rows: dict[TimeKind, list[tuple[float, float, str]]] = {kind: [] for kind in LANES}
     for row in trace.times:
         rows[row.kind].append((*recorded_span(row), row.detail))
-    if not trace.times:  # an older version recorded only when tests and calls ran
-        rows[TimeKind.TESTS] = [(*tests_span(row), row.kind) for row in trace.tests if row.timestamp]
     # Who waits for something else does nothing.
     index = [row[:2] for row in rows[TimeKind.INDEX]]
     for kind, awaited in ((TimeKind.RETRIEVAL, [*map(call_span, calls)]), (TimeKind.INDEX_COPY, index)):

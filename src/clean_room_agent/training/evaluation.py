@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import PassType
@@ -31,7 +30,7 @@ from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.prompt import Prompt, Verbatim, verbatim
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.training.dataset import TrainingRow, read_rows
 from clean_room_agent.training.edit_steps import EditSteps
@@ -54,12 +53,6 @@ NAMED: Mapping[str, Callable[[Any], set[str]]] = {
     "adjustment": lambda answer: {file.path for step in answer.steps for file in step.files},
 }
 """What an answer names; it is worth the share of the right one's names. By prompt."""
-
-
-class RecordedText(Struct, frozen=True, kw_only=True):
-    """Inputs of a prompt whose text is known."""
-
-    text: str
 
 
 class HeldoutQuestion(Struct, frozen=True, kw_only=True):
@@ -247,31 +240,26 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
 
 
 def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
-    """Whether the row asks this prompt. Rows of earlier versions begin with the title."""
+    """Whether the row asks this prompt."""
     text = row.prompt[-1].content
-    asks = prompt.heading in text.split("\n") or text.startswith(f"# {prompt.title}\n")
-    return asks and text == text.strip()
+    return prompt.heading in text.split("\n") and text == text.strip()
 
 
 def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
-    again: Prompt[RecordedText, Any] = replace(
-        prompt, system=system, template="{{ text }}", narrow=None, grammar=None, editable=None
-    )
     longest = prompt.max_answer_tokens
     if (
         prompt.name == PassType.IMPLEMENT.value
     ):  # the code is not known apart: what a run keeps free for edits
         longest = usual_answer_tokens(arm.models.window(prompt))
     reply = arm.models.ask(
-        again,
-        RecordedText(text=row.prompt[-1].content),
+        verbatim(prompt, system, max_answer_tokens=longest),
+        Verbatim(text=row.prompt[-1].content),
         pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
         item=row.id,
         sampling=Sampling(),
-        max_answer_tokens=longest,
     )
     latency = float(reply.waited_ms)
     if reply.value is None or reply.repaired:

@@ -85,7 +85,7 @@ def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: 
     alone = {path: world.resolve(path) for path in PATHS}
     evaluations = Evaluations(world)
     for path in order:
-        assert resolve_file(path, world.names[path], world, evaluations) == alone[path]
+        assert resolve_file(path, world.names[path], evaluations) == alone[path]
 
 
 @settings(max_examples=30)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from tree_sitter import Node
 
+from clean_room_agent.languages.parsed import named_nodes
 from clean_room_agent.syntax import ParseGivenUp, node_text, parse
 
 MAX_CHARS = 600
@@ -253,7 +254,7 @@ class ScriptExpressions:
             return None
         used: set[str] = set()
         bound = set(self.own_names)
-        for node in _descendants(tree):
+        for node in named_nodes(tree):
             if node.type == "identifier":
                 binds = node.parent is not None and node.parent.type in {
                     "formal_parameters",
@@ -265,14 +266,14 @@ class ScriptExpressions:
     def has_call(self, text: str) -> bool:
         """See `PythonExpressions`."""
         tree = script_tree(text)
-        return tree is not None and any(node.type in SCRIPT_CALLS for node in _descendants(tree))
+        return tree is not None and any(node.type in SCRIPT_CALLS for node in named_nodes(tree))
 
     def is_value(self, text: str) -> bool:
         """See `PythonExpressions`."""
         tree = script_tree(text)
         if tree is None:
             return False
-        nodes = list(_descendants(tree))
+        nodes = list(named_nodes(tree))
         kinds = {node.type for node in nodes}
         names = {node_text(node) for node in nodes if node.type == "identifier"}
         return (
@@ -284,7 +285,7 @@ class ScriptExpressions:
     def called(self, text: str) -> tuple[str, ...]:
         """See `PythonExpressions`."""
         tree = script_tree(text)
-        calls = (node for node in _descendants(tree) if node.type in SCRIPT_CALLS) if tree else ()
+        calls = (node for node in named_nodes(tree) if node.type in SCRIPT_CALLS) if tree else ()
         return tuple(dict.fromkeys(name for name in map(_callee_name, calls) if name))
 
     def comparison(self, text: str) -> tuple[str, str] | None:
@@ -315,18 +316,9 @@ def script_tree(text: str) -> Node | None:
     statements = root.named_children
     if root.has_error or len(statements) != 1 or statements[0].type != "expression_statement":
         return None
-    if any(node.type in {"sequence_expression", "labeled_statement"} for node in _descendants(root)):
+    if any(node.type in {"sequence_expression", "labeled_statement"} for node in named_nodes(root)):
         return None
     return statements[0].named_children[0]
-
-
-def _descendants(node: Node) -> Iterator[Node]:
-    """The node and the named ones in it, in their order."""
-    waiting = [node]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting.extend(reversed(found.named_children))
 
 
 def _callee_name(call: Node) -> str:

@@ -53,7 +53,6 @@ from clean_room_agent.indexer.references.evaluate import (
     Lookup,
     Order,
     Value,
-    World,
 )
 from clean_room_agent.languages.base import ModuleRef, words_of
 from clean_room_agent.languages.interface import (
@@ -177,18 +176,15 @@ class FileEvaluator(Evaluations):
         return self.world.find(path, target) if path == self.path else super()._find(path, target)
 
 
-def resolve_file(
-    path: str, names: FileNames, world: World, evaluations: Evaluations | None = None
-) -> Resolved:
+def resolve_file(path: str, names: FileNames, evaluations: Evaluations) -> Resolved:
     """Resolve all references and dependencies of the file; the result changes only if a key in `lookups` does.
 
     Pass the same `evaluations` for several files of one world, so that nothing is evaluated twice.
     """
     inner, imports, uses = json.loads(names.uses)
-    others = Evaluations(world) if evaluations is None else evaluations
-    if others.interfaces.get(path) is None:
-        others.interfaces[path] = parse_interface(names.interface)
-    tokens = _Tokens(FileEvaluator(path, inner, others))
+    if evaluations.interfaces.get(path) is None:
+        evaluations.interfaces[path] = parse_interface(names.interface)
+    tokens = _Tokens(FileEvaluator(path, inner, evaluations))
     rows: list[Reference] = []
     for caller, text in uses:
         before: Target | None = None

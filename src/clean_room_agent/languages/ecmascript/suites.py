@@ -22,8 +22,8 @@ from clean_room_agent.languages.outline import (
     Visit,
     bound_names,
     span_of,
-    text_of,
 )
+from clean_room_agent.languages.parsed import text_of
 
 CALLEE = re.compile(
     r"(?:[xf]?(?P<test>it|test|specify)|[xf]?(?P<suite>describe|context|suite))(?:[A-Z_]\w*)?"
@@ -77,7 +77,7 @@ class ScriptOutliner(Outliner):
         head, body = node.child_by_field_name("left"), node.child_by_field_name("body")
         if node.type == "call_expression":
             callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-            if callee is None or arguments is None or not EACH.search(text_of(callee, source)[-20:]):
+            if callee is None or arguments is None or not EACH.search(text_of(source, callee)[-20:]):
                 return
             function = next(
                 (given for given in arguments.named_children if given.type in self.nodes.nameless), None
@@ -104,18 +104,18 @@ def _kind(callee: Node, source: bytes) -> Kind | None:
         "parenthesized_expression",
     }:
         first = first.child_by_field_name("object") or first.child_by_field_name("function")
-    name = text_of(first, source) if first is not None and first.type == "identifier" else ""
+    name = text_of(source, first) if first is not None and first.type == "identifier" else ""
     if match := CALLEE.fullmatch(name):
         if match["hook"]:
             return "hook"
         return "test" if match["test"] else "suite"
-    return "test" if last is not None and name and text_of(last, source) in STEPS else None
+    return "test" if last is not None and name and text_of(source, last) in STEPS else None
 
 
 def _title(node: Node, source: bytes) -> tuple[str, ...]:
     """The fixed pieces of a title: one if it is a plain string, two empty ones if nothing is known."""
     if node.type in {"string", "template_string"}:
-        return tuple(PLACEHOLDER.split(_unescaped(text_of(node, source)[1:-1])))
+        return tuple(PLACEHOLDER.split(_unescaped(text_of(source, node)[1:-1])))
     if node.type == "binary_expression":
         sides = [node.child_by_field_name(side) for side in ("left", "right")]
         left, right = (_title(side, source) if side is not None else ("", "") for side in sides)

@@ -6,9 +6,10 @@ look like a variable or function of its own and are no global of browsers, Node 
 """
 
 import re
-from collections.abc import Iterator
 
 from tree_sitter import Node, Tree
+
+from clean_room_agent.languages.parsed import named_nodes
 
 BOUND_BY_FIELD = {
     **dict.fromkeys(
@@ -104,7 +105,7 @@ class _Names:
         self.tested: set[str] = set()
         """What stands below a `typeof`, which a missing name survives."""
         self.is_module = False
-        for node in _nodes(root):
+        for node in named_nodes(root):
             self._note(node)
 
     def _note(self, node: Node) -> None:
@@ -129,14 +130,6 @@ class _Names:
         elif not _names_something_else(node, parent):
             self.is_module = self.is_module or (name == "require" and parent.type == "call_expression")
             self.used.setdefault(name, node.start_point.row + 1)
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.named_children))
 
 
 def _is_bound(node: Node, parent: Node) -> bool:

@@ -6,7 +6,8 @@ from functools import cache
 import tree_sitter_go
 from tree_sitter import Language, Node, Query, QueryCursor
 
-from clean_room_agent.languages.outline import MAX_DEPTH, Outliner, text_of
+from clean_room_agent.languages.outline import MAX_DEPTH, Outliner
+from clean_room_agent.languages.parsed import text_of
 
 
 class GoOutliner(Outliner):
@@ -17,7 +18,7 @@ class GoOutliner(Outliner):
         cursor = QueryCursor(_names())
         cursor.set_max_start_depth(MAX_DEPTH)
         for node in cursor.captures(root).get("name", ()):
-            yield node.start_point[0] + 1, text_of(node, source)
+            yield node.start_point[0] + 1, text_of(source, node)
 
 
 @cache

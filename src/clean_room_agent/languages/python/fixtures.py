@@ -15,8 +15,8 @@ from clean_room_agent.languages.outline import (
     Visit,
     bound_names,
     span_of,
-    text_of,
 )
+from clean_room_agent.languages.parsed import text_of
 
 FIXTURE = re.compile(rb"\bfixture\b")
 AUTOUSE = re.compile(rb"\bautouse\s*=\s*True\b")
@@ -54,7 +54,7 @@ class PythonOutliner(Outliner):
         left_out = {node.start_byte for node in found.get("not_used", ())} - own
         for node in found.get("name", ()):
             if node.start_byte not in left_out:
-                yield node.start_point[0] + 1, text_of(node, source)
+                yield node.start_point[0] + 1, text_of(source, node)
         if b"usefixtures" in source:
             yield from _fixtures_named(root, source)
 
@@ -90,6 +90,6 @@ def _query(source: str) -> Query:
 def _fixtures_named(root: Node, source: bytes) -> Iterator[tuple[int, str]]:
     for call in QueryCursor(_query("(call) @call")).captures(root).get("call", ()):
         callee, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
-        if callee is not None and arguments is not None and text_of(callee, source).endswith("usefixtures"):
-            for name in USED_FIXTURES.findall(text_of(arguments, source)):
+        if callee is not None and arguments is not None and text_of(source, callee).endswith("usefixtures"):
+            for name in USED_FIXTURES.findall(text_of(source, arguments)):
                 yield call.start_point[0] + 1, name

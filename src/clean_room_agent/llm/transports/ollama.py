@@ -22,6 +22,7 @@ from clean_room_agent.llm.transport import (
     ModelServer,
     RawAnswer,
     ServedModel,
+    tags_of,
 )
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import (
@@ -169,7 +170,7 @@ class OllamaTransport(ModelServer):
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
-        collected = OllamaAnswer(target, self._known_tags, request, self._forwards)
+        collected = OllamaAnswer(target, lambda: tags_of(self), request, self._forwards)
         path = "/api/chat" if request.gap is None else "/api/generate"
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
@@ -244,7 +245,7 @@ class OllamaTransport(ModelServer):
             "POST", "/api/generate", target, payload=body, seconds=self._load_seconds, cut=cut
         )
         if status != httpx.codes.OK:
-            raise server_errors.reported(target, status, said, known=self._known_tags())[0]
+            raise server_errors.reported(target, status, said, known=tags_of(self))[0]
 
     def _digest(self, tag: str) -> str:
         """The digest of the model when it was first asked for; "" if the server does not say."""
@@ -259,17 +260,11 @@ class OllamaTransport(ModelServer):
             return ""
         return found.get(tag) or found.get(f"{tag}:latest", "")
 
-    def _known_tags(self) -> tuple[str, ...]:
-        try:
-            return tuple(model.tag for model in self.list_models())
-        except ModelError:
-            return ()
-
     def _ask(self, method: str, path: str, kind: type[ReplyT], *, tag: str = "") -> ReplyT:
         if not tag:
             return self._http.ask(method, path, kind, self._target(""))
         return self._http.ask(
-            method, path, kind, self._target(tag), payload={"model": tag}, known=self._known_tags
+            method, path, kind, self._target(tag), payload={"model": tag}, known=lambda: tags_of(self)
         )
 
     def _target(self, tag: str) -> RequestTarget:

@@ -19,7 +19,15 @@ from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.answer_rules import JsonSchema
 from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.token_estimator import estimate
-from clean_room_agent.llm.transport import ChatRequest, Gap, ModelDetails, ModelServer, RawAnswer, ServedModel
+from clean_room_agent.llm.transport import (
+    ChatRequest,
+    Gap,
+    ModelDetails,
+    ModelServer,
+    RawAnswer,
+    ServedModel,
+    tags_of,
+)
 from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.connections import ForwardGuard, Forwarding, open_client
 from clean_room_agent.llm.transports.http import Count, HttpServer, ServerVersion
@@ -116,7 +124,7 @@ class OpenAiTransport(ModelServer):
         elsewhere = self._forwards.refusal(target)
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
-        collected = OpenAiAnswer(target, self._known_tags, request, streaming=self._config.streaming)
+        collected = OpenAiAnswer(target, lambda: tags_of(self), request, streaming=self._config.streaming)
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
         if path == INFILL and request.gap is not None and error is None:
@@ -255,9 +263,9 @@ class OpenAiTransport(ModelServer):
             return None
         return server_errors.cut_gap(target, answer.prompt_tokens, need)
 
-    def _tokens(self, tag: str, text: str) -> int:
-        """The tokens of a text, as llama-server counts them."""
-        asked = {"content": text, "add_special": False, "parse_special": False}
+    def _tokens(self, tag: str, text: str, *, special: bool = False) -> int:
+        """The tokens of a text, as llama-server counts them; whether with those that mark its parts."""
+        asked = {"content": text, "add_special": special, "parse_special": special}
         return len(
             self._http.ask("POST", "/tokenize", _TokenNumbers, self._target(tag), payload=asked).tokens
         )
@@ -272,17 +280,8 @@ class OpenAiTransport(ModelServer):
             return self._http.ask("POST", "/tokenize", _Count, self._target(tag), payload=asked).count
         if "llamacpp" in self._owners:
             whole = self._http.ask("POST", "/apply-template", _Whole, self._target(tag), payload=asked)
-            text = {"content": whole.prompt, "add_special": True, "parse_special": True}
-            return len(
-                self._http.ask("POST", "/tokenize", _TokenNumbers, self._target(tag), payload=text).tokens
-            )
+            return self._tokens(tag, whole.prompt, special=True)
         return None
-
-    def _known_tags(self) -> tuple[str, ...]:
-        try:
-            return tuple(model.tag for model in self.list_models())
-        except ModelError:
-            return ()
 
     def _target(self, tag: str) -> RequestTarget:
         return RequestTarget(server=self._config.base_url, tag=tag, dialect=OPENAI)
