@@ -31,6 +31,14 @@ def test_the_task_is_given_once() -> None:
         options.task_text("  ", None)
 
 
+@pytest.mark.parametrize(("task", "issue"), [("-", "-"), (f"@{__file__}", __file__)])
+def test_a_task_that_names_a_file_is_told_how_to_be_read_from_it(task: str, issue: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        options.task_text(task, None)
+    assert caught.value.hint == f"to read it from there: --issue {issue}"
+    assert options.task_text("@property of Bill is wrong", None).startswith("@property")
+
+
 def test_standard_input_that_is_no_text_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot read the task: it is not UTF-8"):
         options.task_text(None, io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))

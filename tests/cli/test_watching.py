@@ -58,7 +58,7 @@ def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
     )
     assert call.startswith("      call "), call
     lines = [line.strip() for line in shown.splitlines()]
-    for line in ("candidate 1 of impl:p1:s1:", "+++ b/till/money.py", "-    return [share] * people"):
+    for line in ("candidate 1:", "+++ b/till/money.py", "-    return [share] * people"):
         assert line in lines
     assert all(len(line) <= COLUMNS for line in shown.splitlines() if line.startswith("  "))
 

@@ -84,6 +84,7 @@ FAILED, REFUSED = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED
         (FAILED, "", ("ImportError: cannot import name 'tax'",), "compile_error"),
         (FAILED, "", ("AssertionError: 99 != 100",), "test_failure"),
         (FAILED, "newly failing: tests/test_a.py::test_sum", (), "test_failure"),
+        (FAILED, "missing: tests/test_a.py::test_sum[1]", (), "test_failure"),
         (REFUSED, "block 1: NO_MATCH", (), "patch_failure"),
         (REFUSED, "till/money.py no longer parses", (), "compile_error"),
         (AttemptOutcome.TRUNCATED, "the answer was cut off before its end", (), "patch_failure"),

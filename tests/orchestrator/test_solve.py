@@ -235,4 +235,4 @@ def test_a_test_that_an_edit_takes_away_is_missed_whatever_its_name(tmp_path: Pa
             project, right, PlanGiven(single=part_plan(step("s1", "a.py"))), solve={"max_attempts": 1}
         )
     assert end.result.status is RunStatus.FAILED
-    assert "newly failing: t.py::kept[~2]" in end.result.reason
+    assert "missing: t.py::kept[~2]" in end.result.reason

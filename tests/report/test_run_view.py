@@ -72,6 +72,7 @@ def test_a_note_is_told_once_and_in_words(solved: Solved) -> None:
     trace = with_events(
         solved.trace,
         ("context_of", "meta_plan"),
+        ("hint_shown", "the run says it"),
         ("plan_note", "refused: part p1 needs p9"),
         ("plan_note", "refused: part p1 needs p9"),
         ("plan_fault", "part p1 needs p9"),

@@ -1,5 +1,6 @@
 from typing import Any
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from clean_room_agent.db.raw.analysis import CallSums
@@ -47,6 +48,10 @@ def test_failed_tasks_are_told_by_the_stage_that_lost_them() -> None:
     assert "won if perfect: 0.5 expected, at most 1" in told
     assert "files to change that came into scope: 75%" in told
     assert "nothing to win" in shown(stats, waterfall(solved=3), counterfactual=True)
+    told = shown(stats, waterfall(solved=1))
+    assert "    2  scope" in told
+    assert "retrieval" not in told, "nothing was lost there"
+    assert "lost at" not in shown(stats, replace(waterfall(solved=1), charges=()))
 
 
 def test_nothing_is_cut_at_80_columns() -> None:
@@ -65,5 +70,5 @@ def test_nothing_is_cut_at_80_columns() -> None:
         counterfactual=True,
         width=80,
     )
-    assert "a file to change was not found, or ranked where nobody looks" in " ".join(told.split())
+    assert "it was found, but judged irrelevant" in " ".join(told.split())
     assert not [line for line in told.splitlines() if line.startswith(",") or "…" in line]

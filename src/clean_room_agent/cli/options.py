@@ -327,6 +327,10 @@ def _with(command: CommandT, options: tuple[Callable[[Any], Any], ...]) -> Comma
     return decorated  # type: ignore[no-any-return]
 
 
+LONGEST_NAME = 250
+"""Bytes of a file's name; what is longer is a text."""
+
+
 def task_text(task: str | None, issue: Any) -> str:
     """The task's words from the argument or from the file.
 
@@ -335,6 +339,9 @@ def task_text(task: str | None, issue: Any) -> str:
     """
     if (task is None) == (issue is None):
         raise UsageError("give the task either as an argument or with --issue FILE")
+    file = task[1:] if task is not None and task.startswith("@") and len(task.encode()) < LONGEST_NAME else ""
+    if task == "-" or (file and Path(file).is_file()):
+        raise UsageError(f"the task is {task!r}", hint=f"to read it from there: --issue {file or '-'}")
     try:
         text = str(issue.read()) if task is None else task
     except (OSError, ValueError) as exc:

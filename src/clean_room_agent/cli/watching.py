@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
-from clean_room_agent.artifacts.names import counted, item_name, model_name, relative_pass
+from clean_room_agent.artifacts.names import counted, item_name, model_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.safe_console import ChangedView, progress_console
@@ -73,7 +73,7 @@ class VerboseView:
                 first_line = event.fault.strip().partition("\n")[0]
                 self._write(f"{INDENT}call {event.call_id} could not be read: {first_line}", DIM)
             case CandidateDrawn():
-                self._write(f"{INDENT}candidate {event.number} of {relative_pass(event.pass_id)}:", DIM)
+                self._write(f"{INDENT}candidate {event.number}:", DIM)
                 for line, style in diff_lines(event.diff):
                     self._write(INDENT + line, style)
             case PassFinished() if self._level > 1:

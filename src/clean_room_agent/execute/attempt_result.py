@@ -36,7 +36,7 @@ COMPILE = re.compile(
     r"|\bdoes not provide an export named\b|\bUnexpected (?:token|identifier|end of input)\b"
 )
 ASSERTION = re.compile(
-    r"\bAssertion(?:Error)?\b|\bERR_ASSERTION\b|^\s*(?:E\s+)?assert\b|\bexpect(?:ed|\()|\bnewly failing\b|\bto (?:deeply )?equal\b",
+    r"\bAssertion(?:Error)?\b|\bERR_ASSERTION\b|^\s*(?:E\s+)?assert\b|\bexpect(?:ed|\()|\bnewly failing\b|^missing: |\bto (?:deeply )?equal\b",
     re.MULTILINE | re.IGNORECASE,
 )
 PATCH = re.compile(

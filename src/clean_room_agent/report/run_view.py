@@ -84,6 +84,7 @@ def notes(trace: RunTrace, pass_id: str | None = None) -> tuple[tuple[str, str],
         for event in trace.events
         if event.kind not in UNTOLD
         and pass_id in {None, event.task_id}
+        and (pass_id or event.kind != EventKind.HINT_SHOWN)
         and (words := event_words(event.kind, event.detail))
     ]
     refused = {words for _, words in told}

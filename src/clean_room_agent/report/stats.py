@@ -55,16 +55,21 @@ def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterator[Text]:
     failed = waterfall.tasks - waterfall.solved - waterfall.unproven
     unproven = f", {waterfall.unproven:,} unproven" if waterfall.unproven else ""
     yield Text(f"{counted(waterfall.tasks, 'task')}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
-    if failed:
+    told = [
+        stage
+        for stage in STAGES
+        if waterfall.by_stage[stage] or (counterfactual and waterfall.headroom[stage].at_most)
+    ]
+    if failed and told:
         yield Text("lost at", style="dim")
-        for stage in STAGES:
+        for stage in told:
             headroom = waterfall.headroom[stage]
             won = f"; won if perfect: {headroom.expected:.1f} expected, at most {headroom.at_most:,}"
             yield Text.assemble(
                 f"{waterfall.by_stage[stage]:>5,}  {stage}{won if counterfactual else ''}\n",
                 (f"       {WHAT_IS_LOST[stage]}", "dim"),
             )
-    elif counterfactual:
+    elif counterfactual and not failed:
         yield Text("nothing to win: no task failed", style="dim")
     for why, count in waterfall.unattributed.items():
         yield Text(f"charged to nothing: {count:,} ({why})", style="dim")

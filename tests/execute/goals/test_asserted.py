@@ -16,6 +16,7 @@ from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_a
         ("self.assertEqual(f(2), 3)", "f(2)", "3"),
         ("self.assertListEqual(f(2), [3])", "f(2)", "[3]"),
         ("self.assertTrue(f(2))", "f(2)", "True"),
+        ("def test_one(): assert one() == 1", "one()", "1"),
     ],
 )
 def test_a_comparison_tells_the_call_and_the_value(statement: str, call: str, wanted: str) -> None:

@@ -463,6 +463,24 @@ def test_all_runs_of_pytest_in_one_command_count(write: Write, run: Runner) -> N
     assert (found.report.collected, found.report.passed, found.report.whole) == (2, 1, True)
 
 
+@pytest.mark.parametrize("command", [f"{PYTEST} a; {PYTEST} b", f"(cd a && {PYTEST}); (cd b && {PYTEST})"])
+def test_packages_with_a_pytest_ini_of_their_own_keep_their_tests_apart(
+    command: str, write: Write, run: Runner
+) -> None:
+    tests = {"a/test_it.py": "def test_it(): pass\n", "b/test_it.py": "def test_it(): assert 0\n"}
+    write(
+        {**tests, "a/pytest.ini": "[pytest]\n", "b/pytest.ini": "[pytest]\n", "b/test_no.py": "import no\n"}
+    )
+    found = run(command)
+    assert dict(found.report.outcomes) == {
+        "a/test_it.py::test_it": "passed",
+        "b/test_it.py::test_it": "failed",
+        "b/test_no.py": "error",
+    }
+    failing = {one.name: (one.path, one.line) for one in found.failing}
+    assert failing["b/test_it.py::test_it"] == ("b/test_it.py", 1)
+
+
 def test_pytest_and_unittest_in_one_command_count(write: Write, run: Runner) -> None:
     case = "import unittest\nclass A(unittest.TestCase):\n    def test_u(self): self.assertEqual(1, 2)\n"
     write({"a/test_a.py": case, "b/test_b.py": "def test(): pass\n"})

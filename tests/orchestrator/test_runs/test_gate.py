@@ -121,6 +121,9 @@ def test_what_passed_must_pass_again(outcome: Outcome) -> None:
 def test_a_missing_test_fails_unless_the_plan_changes_or_deletes_its_file() -> None:
     before, after = pytest_run(a="passed"), pytest_run(b="passed")
     assert judge_step(before, after).newly_failing == ("t.py::a",)
+    assert judge_step(before, after).reason == "missing: t.py::a"
+    both = judge_step(pytest_run(a="passed", b="passed"), pytest_run(b="failed"))
+    assert both.reason == "newly failing: t.py::b; missing: t.py::a"
     assert not judge_step(before, after, planned=("sub/t.py",)).passed
     assert judge_step(before, after, planned=("t.py",)).passed
     assert judge_final(before, after, "all-pass", planned=("t.py",)).complete

@@ -151,6 +151,14 @@ def test_only_what_has_others_in_its_place_is_looked_at_again() -> None:
     before = pytest_run({"t.py::f[1]": "passed", "t.py::g": "passed"})
     assert has_replaced(before, pytest_run({"t.py::f[2]": "passed", "t.py::g": "passed"}))
     assert not has_replaced(before, pytest_run({"t.py::f[1]": "passed"}))
+    several = pytest_run(
+        {"t.py::f[1]": "passed", "t.py::f[2]": "passed", "t.py::C::a": "passed", "t.py::C::b": "passed"}
+    )
+    fewer = pytest_run({"t.py::f[1]": "passed", "t.py::C::a": "passed", "t.py::C::b": "passed"})
+    assert has_replaced(several, fewer), "how many there are may change"
+    assert not has_replaced(
+        several, pytest_run({"t.py::f[1]": "passed", "t.py::f[2]": "passed", "t.py::C::a": "passed"})
+    )
     assert not has_replaced(
         before, pytest_run({"t.py::f[1]": "passed", "t.py::g": "failed", "u.py::h": "passed"})
     )

@@ -167,6 +167,17 @@ def test_a_command_that_cannot_be_started_is_no_standard(name: str, write: Write
     assert caught.value.hint.startswith(remedies.get(name, "fix test_command in [testing]"))
 
 
+def test_a_command_that_succeeds_without_a_test_is_no_standard(run: Runner) -> None:
+    command = f"{sys.executable} -m pytest --version"
+    done = run(command)
+    assert done.end.returncode == 0
+    with pytest.raises(ConfigError) as caught:
+        require_judging(done, TestingConfig(test_command=command), "test_command", sandboxed=False)
+    assert "exits with 0, and no test is seen to run" in caught.value.message
+    untested = TestingConfig(test_command=command, accept="untested")
+    require_judging(done, untested, "test_command", sandboxed=False)
+
+
 def test_a_command_that_hangs_before_any_edit_is_no_standard(run: Runner) -> None:
     done = run("sleep 600", timeout=0.3)
     assert done.end.timed_out

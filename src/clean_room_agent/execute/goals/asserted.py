@@ -92,6 +92,8 @@ def _sides(statement: str) -> tuple[ast.expr, ast.expr] | None:
     if tree is None or len(tree.body) != 1:
         return None
     (only,) = tree.body
+    while isinstance(only, ast.FunctionDef | ast.AsyncFunctionDef):  # on one line
+        only = only.body[-1]
     if isinstance(only, ast.Assert):
         return _sides_of_test(only.test)
     if isinstance(only, ast.Expr) and isinstance(only.value, ast.Call):

@@ -31,6 +31,7 @@ from clean_room_agent.languages.python.frames import frames_in, words_after_fram
 from clean_room_agent.languages.python.test_log import (
     read_failure_records,
     read_test_log,
+    root_of,
     with_logged,
     with_record,
 )
@@ -131,8 +132,22 @@ def _read_all(ended: EndedCommand) -> Reading | None:
         left = [ended.report]
     if not left:
         return None
-    found = _believed(reduce(together, (read_report(one, exists) for one in left)), ended.text)
+    found = _believed(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     return with_logged(found, read_test_log(ended.report), every=ended.started.get("pytest", 0) > len(left))
+
+
+def _read_below(report: Path, exists: Callable[[str], bool]) -> Reading:
+    """The report of one process, in which names begin where pytest's do there, with names from the tree's top on."""
+    root = root_of(report.parent, report.stem)
+    reading = read_report(report, lambda path: exists(f"{root}{path}"))
+    if not root:
+        return reading
+    outcomes = {f"{root}{name}": outcome for name, outcome in reading.report.outcomes.items()}
+    failures = tuple(
+        structs.replace(one, name=f"{root}{one.name}", path=one.path and f"{root}{one.path}")
+        for one in reading.failures
+    )
+    return Reading(report=structs.replace(reading.report, outcomes=outcomes), failures=failures)
 
 
 def _believed(reading: Reading, text: str) -> Reading:

@@ -17,6 +17,8 @@ from clean_room_agent.languages.test_runner import GuardReader, TooMuchError, gu
 MAX_BYTES = 30_000_000
 """Of all records of one command; later failures have no record."""
 MAX_LOG_BYTES = 100_000_000
+FIRST_LINES = 3
+"""Of a log, among which is where names begin."""
 OUTCOMES = frozenset(get_args(Outcome))
 
 
@@ -115,6 +117,17 @@ def read_test_log(report: Path) -> TestLog:
     except (OSError, TooMuchError):
         return TestLog()
     return log
+
+
+def root_of(folder: Path, process: str) -> str:
+    """The folder that the names of the process `process` of pytest begin at, with a slash; "" for the top."""
+    try:
+        lines = GuardReader(folder, max_bytes=MAX_LOG_BYTES).read(f"{process}.tests").splitlines()
+        told = [json.loads(line) for line in lines[:FIRST_LINES]]
+    except (OSError, TooMuchError, ValueError, RecursionError):
+        return ""
+    roots = [str(line[1]) for line in told if isinstance(line, list) and line[:1] == ["root"] and line[1:]]
+    return roots[0] if roots else ""
 
 
 def with_logged(reading: Reading, log: TestLog, *, every: bool) -> Reading:

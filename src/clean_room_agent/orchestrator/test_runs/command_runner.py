@@ -381,6 +381,13 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
             hint=f'fix {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
         )
 
+    report = tests.report
+    if tests.end.returncode == 0 and not (report.whole or report.outcomes) and config.accept != "untested":
+        raise ConfigError(
+            f"[testing] {key} exits with 0, and no test is seen to run: {tests.command!r}: {report.problem}",
+            hint=f"name the command that runs the tests: {key} in [testing]",
+        )
+
 
 def _remedy(said: str, key: str, *, sandboxed: bool) -> str:
     """What to do about a command that says this in place of running tests."""

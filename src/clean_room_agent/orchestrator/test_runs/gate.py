@@ -10,7 +10,7 @@ by a complete report. For example, the task is about `t.py::b`, which fails at f
 
     A: may stay: "2 pass, 1 still red". Nothing was broken; a later step may turn b green.
     B: may not: "newly failing: t.py::a", although b passes now.
-    C: may not: "newly failing: t.py::c". A test that is missing counts as failing.
+    C: may not: "missing: t.py::c". A test that is missing counts as failing.
 
 As the final result, A is not complete by `accept = "all-pass"`: "failing: t.py::b". By "no-new-failures" it is:
 "2 tests pass, 1 failed before too".
@@ -24,7 +24,7 @@ A baseline that did not come to its end is completed by further runs (`base_test
 tests there are, no result is complete. Of a file that could not be loaded, the tests that its text has must run at the end.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -125,9 +125,7 @@ def judge_step(
         return _by_exit_code(before, after)
     failing = tuple(sorted(newly - set(unstable)))
     if failing:
-        return StepVerdict(
-            passed=False, newly_failing=failing, reason=f"newly failing: {_list_names(failing)}"
-        )
+        return StepVerdict(passed=False, newly_failing=failing, reason=_newly_in_words(failing, after))
     reason = (
         _unexplained(before, after)
         or _lost(before, after, planned)
@@ -176,7 +174,7 @@ def judge_final(
             else f"exit {final.end.returncode}; the runner's output cannot be read"
         )
     elif not reason and newly:
-        reason = f"newly failing: {_list_names(sorted(newly))}"
+        reason = _newly_in_words(sorted(newly), final)
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - apart, planned)
@@ -503,6 +501,14 @@ def _reason_of_complete(final: TestRun, unstable_red: Collection[str]) -> str:
     red = len(final.red()) - len(unstable_red)
     words += f", {red} failed before too" if red else ""
     return words + (f"; unstable, not counted: {_list_names(unstable_red)}" if unstable_red else "")
+
+
+def _newly_in_words(names: Sequence[str], after: TestRun) -> str:
+    """Which tests fail newly, and which are missing."""
+    missing = [name for name in names if after.report.named and name not in after.report.outcomes]
+    failing = [name for name in names if name not in missing]
+    told = [f"newly failing: {_list_names(failing)}"] if failing else []
+    return "; ".join([*told, f"missing: {_list_names(missing)}"] if missing else told)
 
 
 def _list_names(names: Collection[str]) -> str:

@@ -131,11 +131,15 @@ class ChangingNames(Struct, kw_only=True):
 
 
 def has_replaced(before: TestRun, after: TestRun) -> bool:
-    """Whether tests are missing in `after` where it has others that `before` lacks."""
+    """Whether tests are missing in `after` where it has others that `before` lacks, or of which it has others with other
+    parameters.
+    """
     had, has = _by_group(before), _by_group(after)
     comparable = before.report.named and after.report.named and before.command == after.command
     return comparable and any(
-        has.get(group, set()) - names and names - has.get(group, set()) for group, names in had.items()
+        names - has[group] and (has[group] - names or f"{group}[" in min(names))
+        for group, names in had.items()
+        if group in has
     )
 
 

@@ -76,6 +76,8 @@ GUARD = Path(__file__).parent / "guard"
 """The folder of what the processes load, mounted read-only for them."""
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
 """The variable that names the folder for what the guard saw."""
+TOP_VARIABLE = "CRA_TEST_TOP"
+"""The variable that names the tree."""
 LEFT_OUT = "left-out.json"
 TREE_VARIABLE = "CRA_TEST_TREE"
 """The variable that names the tree, if what the tests depend on is to be recorded."""
@@ -235,6 +237,7 @@ def test_environment(
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
     env["PYTHONPATH"] = ":".join(_unique([str(GUARD), *map(str, roots), *others]))
     env[FOLDER_VARIABLE] = str(guard_folder(report))
+    env[TOP_VARIABLE] = str(worktree)
     if traced:
         env[TREE_VARIABLE] = str(worktree)
     if observed:

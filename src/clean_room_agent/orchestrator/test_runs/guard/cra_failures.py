@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # without `typing`, which every runner would pay for
 cra_identity: "Any" = importlib.import_module("cra_identity")
 
 FOLDER = "CRA_TEST_REPORTS"
+TOP = "CRA_TEST_TOP"
 LEFT_OUT = "left-out.json"
 TRACE = "cra_trace"
 PROPERTY = "cra_failure"
@@ -79,6 +80,8 @@ _records: "list[None]" = []
 _folder = os.environ.get(FOLDER, "")
 _copied: "list[tuple[str, str]]" = []
 """The report that the user asked for, if any, and where its copy goes."""
+_below: "list[str]" = []
+"""The folder that pytest's names begin at, with a slash, if that is not the tree's top."""
 _log: "list[int]" = []
 """The descriptor of this process's record of tests, once it is open."""
 _outcomes: "dict[str, list[str]]" = {}
@@ -186,6 +189,19 @@ _found: "list[None]" = []
 # For pytest.
 
 
+def full(nodeid: str) -> str:
+    """The name of a test or a file of pytest from the top of the tree on: two packages may have files of one name."""
+    return "".join(_below) + nodeid
+
+
+def note_root(root: str) -> None:
+    """Note the folder that pytest's names begin at."""
+    below = os.path.relpath(os.path.realpath(root), os.path.realpath(os.environ[TOP]))
+    if below != os.curdir and not below.startswith(os.pardir):
+        _below[:] = [below.replace(os.sep, "/") + "/"]
+        tell("root", *_below)
+
+
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
     """Note the comparison; how it is shown does not change."""
     frame: "types.FrameType | None" = sys._getframe(1)
@@ -200,6 +216,8 @@ def pytest_configure(config: "Any") -> None:
     may start pytest several times; the user's own one is copied.
     """
     config.option.maxfail = 0
+    with contextlib.suppress(Exception):
+        note_root(str(getattr(config, "rootpath", None) or config.rootdir))
     place = getattr(config.option, "xmlpath", None)
     if place and _folder and not hasattr(config, "workerinput"):
         own = os.path.join(_folder, "python-%d.xml" % os.getpid())
@@ -212,26 +230,26 @@ def pytest_configure(config: "Any") -> None:
 def pytest_make_collect_report(collector: "Any") -> "Any":
     """Note which file is loaded; one that is left out has no tests."""
     pytest = sys.modules["pytest"]
-    tell("load", collector.nodeid)
-    if collector.nodeid in _left_out and isinstance(collector, pytest.File):
+    tell("load", full(collector.nodeid))
+    if full(collector.nodeid) in _left_out and isinstance(collector, pytest.File):
         return pytest.CollectReport(collector.nodeid, "passed", None, [])
     return None
 
 
 def pytest_collectreport(report: "Any") -> None:
     """Note that a file is loaded."""
-    tell("loaded", report.nodeid, report.outcome)
+    tell("loaded", full(report.nodeid), report.outcome)
 
 
 def pytest_collection_modifyitems(items: "list[Any]") -> None:
     """Leave tests out."""
     if _left_out:
-        items[:] = [item for item in items if item.nodeid not in _left_out]
+        items[:] = [item for item in items if full(item.nodeid) not in _left_out]
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
     """Note that a test begins, and forget the comparisons of earlier ones."""
-    tell("start", nodeid)
+    tell("start", full(nodeid))
     del _compared[:]
 
 
@@ -245,7 +263,7 @@ def pytest_runtest_logreport(report: "Any") -> None:
     elif report.when == "call":
         told.append("passed")
     if report.when == "teardown":
-        tell("end", report.nodeid, *_outcomes.pop(report.nodeid))
+        tell("end", full(report.nodeid), *_outcomes.pop(report.nodeid))
 
 
 def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
@@ -292,7 +310,7 @@ def pytest_collection_finish(session: "Any") -> None:
     """Note the tests that were found, and the code of each as it was collected."""
     if sys.exc_info()[0] is not None:
         return  # pytest calls this even if a file ended the search, by sys.exit() for example
-    tell("found", *(item.nodeid for item in session.items))
+    tell("found", *(full(item.nodeid) for item in session.items))
     with contextlib.suppress(Exception):
         _collected.update((item.nodeid, _code_of(item)) for item in session.items)
 

@@ -206,6 +206,11 @@ def _write(record: "dict[str, Any]") -> None:
 # pytest.
 
 
+def failures() -> "Any":
+    """The plugin that knows where pytest's names begin."""
+    return importlib.import_module("cra_failures")
+
+
 def pytest_load_initial_conftests(early_config: "Any") -> None:
     """Nobody reads the coverage of this run, and its tool would take the trace function."""
     with contextlib.suppress(Exception):
@@ -215,8 +220,8 @@ def pytest_load_initial_conftests(early_config: "Any") -> None:
 def pytest_runtest_protocol(item: "Any") -> "Iterator[None]":
     """A test runs."""
     with _quietly():
-        os.environ[NOW] = item.nodeid
-        open_test(item.nodeid)
+        os.environ[NOW] = failures().full(item.nodeid)
+        open_test(failures().full(item.nodeid))
     yield
     with _quietly():
         os.environ.pop(NOW, None)
@@ -255,7 +260,7 @@ def pytest_make_collect_report(collector: "Any") -> "Any":
     with _quietly():
         excinfo = getattr(getattr(outcome.get_result(), "call", None), "excinfo", None)
         if excinfo is not None:
-            tell_unloaded(collector.nodeid, excinfo.value)
+            tell_unloaded(failures().full(collector.nodeid), excinfo.value)
 
 
 def tell_unloaded(name: str, exc: BaseException) -> None:
