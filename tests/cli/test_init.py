@@ -17,8 +17,9 @@ from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
+from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.cli.init import WHICH_MODEL, Answers, Given, gather, given_values, offer_ignored
+from clean_room_agent.cli.init import Answers, Given, gather, given_values, offer_ignored
 from clean_room_agent.cli.main import run
 from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.git.repository import open_repository
