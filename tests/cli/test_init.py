@@ -17,8 +17,9 @@ from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
 
+from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.cli.init import WHICH_MODEL, Answers, Given, gather, given_values, offer_ignored
+from clean_room_agent.cli.init import Answers, Given, gather, given_values, offer_ignored
 from clean_room_agent.cli.main import run
 from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.git.repository import open_repository
@@ -258,12 +259,13 @@ def test_where_no_model_is_found_it_is_said_which_one_to_take(till: Project) -> 
 
 def test_the_readme_has_the_figures_that_are_told() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    rows = [line.split("|")[1:3] for line in readme.splitlines() if re.match(r"\| [\d.]+B \|", line)]
-    assert len(rows) == 4
-    for size, memory in rows:
-        amount, window = memory.strip().removesuffix(" tokens").split(", ")
-        assert f"{size.strip()}: {amount}" in WHICH_MODEL
-        assert window in WHICH_MODEL
+    told = readme.partition("### Which model\n")[2].partition("###")[0]
+    sizes = re.findall(r"(\d[\d.]*B) in (\d+ GB)", told)
+    assert len(sizes) == 4
+    assert all(f"{size}: {memory}" in WHICH_MODEL for size, memory in sizes)
+    windows = re.findall(r"\d+,\d{3}", told)
+    assert len(windows) == 2
+    assert all(window in WHICH_MODEL for window in windows)
 
 
 def test_yes_does_not_make_up_what_was_not_found(till: Project) -> None:

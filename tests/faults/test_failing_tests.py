@@ -79,7 +79,7 @@ def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(t
     message = f"[testing] test_command cannot be started: {command!r} exits with 127: "
     assert f"error: {message}" in told.err
     assert "no-such-runner: not found" in told.err
-    assert "-> fix test_command in [testing]" in told.err
+    assert "-> install no-such-runner, or name another command" in told.err
     assert told.recorded.ending[0] == "failed"
     assert told.recorded.ending[1].startswith(message)
     assert told.recorded.calls == ()

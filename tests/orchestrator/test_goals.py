@@ -296,6 +296,7 @@ def test_a_red_test_says_in_words_what_is_not_compared_for_equality(tmp_path: Pa
     failing = (
         FailingTest(name="t.py::test_has", message="assert 4 in [3]", expected="to contain 4", actual="[3]"),
         FailingTest(name="t.py::test_true", message="no\nassert []", statement="assert f(9)"),
+        FailingTest(name="t.py::test_two", message="assert 0 == 1", statement="assert f(9) == 1"),
     )
     outcomes: dict[str, Outcome] = {one.name: "failed" for one in failing}
     with memory_project(tmp_path, {"t.py": text}, lambda _: outcomes) as project:
@@ -304,6 +305,7 @@ def test_a_red_test_says_in_words_what_is_not_compared_for_equality(tmp_path: Pa
     assert [(one.call, one.wanted, one.got) for one in red] == [
         ("", "", "[3], wanted to contain 4"),
         ("f(9)", "True", "[]"),
+        ("f(9)", "1", "0"),
     ]
 
 

@@ -149,6 +149,12 @@ NEEDED_BY: dict[str, dict[str, Any]] = {
     "llama-server": {"grammar": True},
 }
 """Settings of `[models]` that a server needs, by the name with which its self-description begins."""
+WHICH_MODEL = """\
+which model: the largest coder that fits into memory beside its window, such as Qwen2.5-Coder-Instruct (Q4_K_M):
+- 1.5B: 2 GB with a window of 8,192 tokens; cra was measured with this one
+- 3B: 3 GB, 7B: 6 GB, 14B: 13 GB, each with 16,384
+the README says under "Which model" what was measured, and what others publish"""
+"""What is told where no model is found; the README has the same figures."""
 USUAL_WINDOW = 32_768
 
 

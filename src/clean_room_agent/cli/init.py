@@ -31,12 +31,6 @@ no tests were found here, and without any nothing shows that a task is done; --t
 - the tests, if they have unusual names
 - any command that fails where something is wrong: a build, a type checker, a script
 - python3 -m pytest -q, once there is a first test in tests/test_first.py; until then, with accept = "untested" in [testing]"""
-WHICH_MODEL = """\
-which model: the largest coder that fits into memory beside its window, such as Qwen2.5-Coder-Instruct (Q4_K_M):
-- 1.5B: 2 GB with a window of 8,192 tokens; cra was measured with this one
-- 3B: 3 GB, 7B: 6 GB, 14B: 13 GB, each with 16,384
-the README says under "Which model" what was measured, and what others publish"""
-"""What is told where no model is found; the README has the same figures."""
 GET_MODEL = {
     "ollama": "`ollama pull qwen2.5-coder:7b`, for example, and again `cra init`",
     "openai": "start the server with a model, and again `cra init`",
@@ -141,12 +135,12 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     except ModelError as error:
         answers.tell(error.message)
         if isinstance(error, ServerUnreachable) and not (given.coding and given.reasoning):
-            answers.tell(WHICH_MODEL)
+            answers.tell(discovery.WHICH_MODEL)
     else:
         _tell_server(server, answers)
     listed = [model.tag for model in server.models] if server else []
     if server and not listed and not (given.coding and given.reasoning):
-        answers.tell(WHICH_MODEL)
+        answers.tell(discovery.WHICH_MODEL)
     suggested = discovery.suggest_models(server.models) if server else None
     coding = answers.settle(
         "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.fit.fit_view import FitView, fit_view
 from clean_room_agent.app.fit.fitted import fits_of
 from clean_room_agent.app.model_server import model_on, open_server
@@ -21,7 +22,6 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.init import WHICH_MODEL
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.errors import CraError
 from clean_room_agent.llm.model_config import ROLES, ModelsConfig

@@ -42,7 +42,8 @@ from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals,
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 TRUTH = re.compile(r"(?:AssertionError: )?assert (?:not )?(?P<value>.+)")
-"""What pytest says of a value that is asserted to be true, or not to be."""
+EQUALITY = re.compile(r"(?:AssertionError: )?assert (?P<value>(?:(?! == ).)+) == (?:(?! == ).)+")
+"""What pytest says of a value that is asserted to be true, or not to be, and of two that are not equal."""
 MOST_VALUE = 200
 """Characters of such a value."""
 FEW = 10
@@ -373,10 +374,11 @@ def _of_repository(run: Run, baseline: TestRun, name: str, source: GoalSource) -
         expected, actual = failure.expected, failure.actual
         if said.swapped:
             expected, actual = actual, expected
-        truth = next(filter(None, map(TRUTH.fullmatch, failure.message.split("\n"))), None)
+        told = TRUTH if said.wanted in {"True", "False"} else EQUALITY
+        shown = next(filter(None, map(told.fullmatch, failure.message.split("\n"))), None)
         raised = "" if message.startswith("AssertionError") else message
         call, wanted = said.call, expected or said.wanted
-        got = actual or (truth["value"][:MOST_VALUE] if truth else raised)
+        got = actual or (shown["value"][:MOST_VALUE] if shown and not said.swapped else raised)
     return GoalTest(
         name=name, source=source, path=path if "." in path else "", call=call, wanted=wanted, got=got
     )

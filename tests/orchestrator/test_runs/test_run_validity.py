@@ -162,6 +162,7 @@ def test_a_command_that_cannot_be_started_is_no_standard(name: str, write: Write
     assert said in str(caught.value)
     remedies = {
         "an option of a plugin that is not there": "--no-such-plugin is an option of a plugin of pytest: install that",
+        "no such program": "install no-such-runner, or name another command: test_command in [testing]",
         "a Python without the runner": "install pytest for that Python, or name in test_command",
     }
     assert caught.value.hint.startswith(remedies.get(name, "fix test_command in [testing]"))

@@ -317,6 +317,7 @@ def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
 
 
 NO_MODULE = re.compile(r"python[\d.]*: No module named (\w+)\s*\Z")
+NO_PROGRAM = re.compile(r": ([^\s:]+): (?:command )?not found\s*\Z")
 NO_OPTION = re.compile(r"error: unrecognized arguments: (-\S+)")
 NOT_STARTED = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
@@ -395,6 +396,9 @@ def _remedy(said: str, key: str, *, sandboxed: bool) -> str:
         return f"install {module[1]} for that Python, or name in {key} of [testing] the Python that has it: .venv/bin/python -m {module[1]}"
     if options := NO_OPTION.search(said):
         return f"{options[1].split('=')[0]} is an option of a plugin of pytest: install that, or take it out of pytest's configuration"
+    if program := NO_PROGRAM.search(said):
+        home = "; the sandbox hides your home: [sandbox] read shows a folder of it" if sandboxed else ""
+        return f"install {program[1]}, or name another command: {key} in [testing]{home}"
     more = "; the sandbox shows more where [sandbox] read names it" if sandboxed else ""
     return f"fix {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in{more}"
 
