@@ -38,6 +38,6 @@ def test_a_judge_that_always_says_the_same_tells_nothing() -> None:
     assert auc(judged([2.0], [])) is None
 
 
-def test_a_judge_that_knows_is_clear_after_two_questions_and_one_that_does_not_is_not() -> None:
-    assert is_clear("judgment", judged([1.0] * 4, [0.0] * 4))
-    assert not is_clear("judgment", judged([1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0]))
+def test_a_judge_that_knows_is_clear_after_three_questions_and_one_that_does_not_is_not() -> None:
+    assert is_clear("judgment", judged([1.0] * 6, [0.0] * 6))
+    assert not is_clear("judgment", judged([1.0, 0.0] * 3, [1.0, 0.0] * 3))

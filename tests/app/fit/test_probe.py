@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 from testing.runs.solving import Project, make_project
-from testing.servers.made_up_answers import MadeUpAnswers
+from testing.servers.made_up_answers import NO, MadeUpAnswers
 from testing.servers.ollama_script import Answer, ChatCall, Fills
 from testing.servers.openai_server import OpenAiServer
 
@@ -79,6 +79,20 @@ def test_a_model_that_says_yes_to_all_is_not_asked_to_judge(project: Project) ->
     assert chosen(view)["judgments.route"] == "rank"
     assert "yes/no: AUC .50 of 16 (held: .50 of 8): not asked" in view["figures"]
     assert chosen(view)["orchestrator.planning"] == "none"
+
+
+def test_a_model_that_is_a_bit_surer_of_what_is_needed_but_says_yes_is_not_asked_either(
+    project: Project,
+) -> None:
+    class Unsure(MadeUpAnswers):
+        def __call__(self, call: ChatCall) -> Answer | str:
+            said = super().__call__(call)
+            if isinstance(said, Answer) and said.likely == NO:  # not where it is asked about nothing
+                return Answer(text="yes", likely=(("yes", 0.8), ("no", 0.18)))
+            return said
+
+    view, _ = measure(project, Unsure())
+    assert chosen(view)["judgments.route"] == "rank"
 
 
 def test_a_model_that_cannot_code_is_told_so_and_nothing_is_chosen(project: Project) -> None:

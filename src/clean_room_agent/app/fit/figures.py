@@ -38,7 +38,7 @@ class Measured(Struct, frozen=True, kw_only=True):
     kind: str = ""
     """What tells its answers apart: of a drawn one, its temperature."""
     score: float | None = None
-    """Of a judgment: how much it speaks for a yes."""
+    """Of a judgment: 1 for a verdict that lets something in, else 0."""
 
 
 class Speed(Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ FIGURES: Mapping[FigureName, Bounds] = MappingProxyType(
         "redrawn": Bounds("coding", 0.02, 0.2, 4, 6, 110),
         "edit": Bounds("coding", 0.2, 0.6, 3, 6, 220),
         "plan": Bounds("reasoning", 0.25, 0.8, 2, 6, 500),
-        "judgment": Bounds("classifier", 0.5, 0.8, 8, 24, 30),
+        "judgment": Bounds("classifier", 0.5, 0.8, 12, 24, 30),
     }
 )
 """In the order in which they are measured."""

@@ -51,8 +51,6 @@ TEMPERATURES = (0.7, 0.4)
 """Of drawn answers, the usual one first."""
 MEASURED_ROOM = 2.0
 """So many times their usual length answers may have here, to see whether they need it."""
-SURE = 20.0
-"""The score of a verdict that comes without probabilities, or cannot be read."""
 READ_PER_WRITTEN = 10
 DOING: Mapping[FigureName, str] = {
     "function": "writing whole functions",
@@ -313,6 +311,9 @@ class Probe:
         return found
 
     def _judged(self, task: QuestionTask) -> list[Measured]:
+        """What counts is the verdict, which a run acts on: of a model that says yes to all, a bit more surely to what is needed,
+        the order helps nobody.
+        """
         request = ContextRequest(pass_id=self._pass_id, mode="plan", role="reasoning", task=task.task)
         judge = ModelJudge(
             self._models,
@@ -327,8 +328,6 @@ class Probe:
         verdicts = judge.choose(SCOPE_JUDGMENT, options, labels=(YES,), stage="scope")
         found = []
         for file, verdict in zip(files, verdicts, strict=True):
-            said = SURE if verdict.label else -SURE
-            score = verdict.judgment.calibrated
             found.append(
                 Measured(
                     task=task.name,
@@ -336,7 +335,7 @@ class Probe:
                     applied=True,
                     right=bool(verdict.label) == file.needed,
                     kind="needed" if file.needed else "other",
-                    score=said if score is None else score,
+                    score=float(bool(verdict.label)),
                 )
             )
         return found
