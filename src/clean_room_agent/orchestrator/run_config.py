@@ -94,7 +94,8 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
     gaps: Annotated[
         Literal["in-turn", "side-by-side"],
         Meta(
-            description="how the gaps of one definition are asked for: in-turn, a server reads once what their prompts begin with; "
+            description="how the gaps of one definition, and drawn answers about it, are asked for: in-turn, a server reads once "
+            "what their prompts begin with; "
             "side-by-side, it answers several at a time"
         ),
     ] = "in-turn"

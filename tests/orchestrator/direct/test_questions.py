@@ -125,6 +125,9 @@ def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
     assert all("function" in item for one in asked for item in one)
     assert asked[0] == ["a.py::later function 0"]
     assert len(asked[1]) > 1
+    first, drawn = list(rounds([], LATER))[:2]
+    assert not first[0].in_turn
+    assert all(one.in_turn for one in drawn)
 
 
 def test_whether_the_model_fills_gaps_is_asked_once_and_only_where_there_is_one() -> None:

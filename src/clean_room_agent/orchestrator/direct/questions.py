@@ -272,7 +272,7 @@ class _Sweep:
         self._natural: set[Mask] = set()
         self._assignment = assignment
         place, text = target.place, target.text
-        self._gaps_in_turn = solve.gaps == "in-turn"
+        self._in_turn = solve.gaps == "in-turn"
         self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
         prompt = worded_form(solve, long=place.last_line - place.first_line >= LONG)
         self._worded: Iterator[FormRequest] = iter(())
@@ -326,7 +326,7 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
 
-        return replace(self._question(item, send, write), in_turn=self._gaps_in_turn)
+        return replace(self._question(item, send, write), in_turn=self._in_turn)
 
     def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target
@@ -362,7 +362,9 @@ class _Sweep:
                 made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)
 
-        return replace(self._question(item, send, write), most_tokens=request.max_answer_tokens)
+        question = self._question(item, send, write)
+        in_turn = self._in_turn and request.draw > 0  # their prompts are the same
+        return replace(question, most_tokens=request.max_answer_tokens, in_turn=in_turn)
 
     def _item(self, how: str) -> str:
         return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
