@@ -147,6 +147,20 @@ def test_a_name_without_parameters_is_counted_in_its_class_or_suite(
     assert function_of_numbered(one) == one
 
 
+def test_a_class_whose_name_changes_is_counted_in_what_holds_it() -> None:
+    before = pytest_run({"t.py::C17::test_x": "passed", "t.py::D::test_y": "passed", "t.py::f": "passed"})
+    after = pytest_run({"t.py::C4::test_x": "passed", "t.py::D::test_y": "passed", "t.py::f": "passed"})
+    assert has_replaced(before, after)
+    names = ChangingNames()
+    assert names.learn(before, after) == ("t.py",)
+    numbered = {"t.py::~1": "passed", "t.py::D::test_y": "passed", "t.py::f": "passed"}
+    for run in (before, after, names.of(after)):
+        assert names.of(run).report.outcomes == numbered
+    lost = names.of(pytest_run({"t.py::D::test_y": "passed", "t.py::f": "passed"}))
+    assert not judge_step(names.of(before), lost).passed
+    assert not has_replaced(before, pytest_run({"t.py::D::test_y": "passed", "t.py::f": "passed"}))
+
+
 def test_only_what_has_others_in_its_place_is_looked_at_again() -> None:
     before = pytest_run({"t.py::f[1]": "passed", "t.py::g": "passed"})
     assert has_replaced(before, pytest_run({"t.py::f[2]": "passed", "t.py::g": "passed"}))

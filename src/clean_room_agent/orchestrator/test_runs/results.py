@@ -98,9 +98,12 @@ class ChangingNames(Struct, kw_only=True):
         if not (first.report.whole and again.report.whole and first.report.named and again.report.named):
             return ()
         had, has = _by_group(first), _by_group(again)
-        groups = sorted(group for group, names in had.items() if names - has.get(group, set()))
+        changing = [group for group, names in had.items() if names - has.get(group, set())]
+        groups = sorted({_group(group) if _is_renamed(group, had, has) else group for group in changing})
         for group in groups:
-            one, other = had[group], has.get(group, set())
+            one, other = (
+                {name for name in run.report.outcomes if _is_in(name, group)} for run in (first, again)
+            )
             stable = self.stable.get(group, frozenset(one)) & one & other
             counts = (len(one - stable), len(other - stable), self.least.get(group, len(one)))
             self.stable[group], self.least[group] = stable, min(counts)
@@ -111,7 +114,7 @@ class ChangingNames(Struct, kw_only=True):
         numbered: dict[str, str] = {}
         for group, stable in self.stable.items():
             outcomes = run.report.outcomes
-            names = [name for name in outcomes if _group(name) == group and name not in stable]
+            names = [name for name in outcomes if _is_in(name, group) and name not in stable]
             names.sort(key=lambda name: (SEVERITY.index(outcomes[name]), name))
             passed = sum(outcomes[name] == "passed" for name in names)
             more = min(max(len(names) - self.least[group], 0), passed)
@@ -137,10 +140,22 @@ def has_replaced(before: TestRun, after: TestRun) -> bool:
     had, has = _by_group(before), _by_group(after)
     comparable = before.report.named and after.report.named and before.command == after.command
     return comparable and any(
-        names - has[group] and (has[group] - names or f"{group}[" in min(names))
-        for group, names in had.items()
+        (names - has[group] and (has[group] - names or f"{group}[" in min(names)))
         if group in has
+        else _is_renamed(group, had, has)
+        for group, names in had.items()
     )
+
+
+def _is_renamed(group: str, had: Collection[str], has: Collection[str]) -> bool:
+    """Whether the class or suite is not there any more, and one beside it is new."""
+    holder = _group(group)
+    return bool(holder) and group not in has and any(_group(one) == holder for one in has if one not in had)
+
+
+def _is_in(name: str, group: str) -> bool:
+    """Whether the test is of the group, or of a class or suite in it."""
+    return not is_of_file(name) and group in {_group(name), _group(_group(name))}
 
 
 def _by_group(run: TestRun) -> dict[str, set[str]]:
