@@ -302,6 +302,8 @@ def _tests_stem(path: str) -> str:
 
 
 def _observation(seen: Mapping[str, object], call: Looked, roots: Sequence[Path]) -> Observation:
+    if seen.get("late"):
+        return Observation(problem="it did not end")
     raised, matches, text = seen.get("raised"), seen.get("matches"), seen.get("text")
     if seen.get("importing") and not call.missing:
         return Observation(problem=normalise(str(seen.get("message")), roots))

@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from clean_room_agent.execute.goals import python_tests
 from clean_room_agent.execute.goals.confirming import Looked, NewTest, WantedValue
 from clean_room_agent.execute.goals.python_tests import (
     PROBE,
@@ -70,6 +72,21 @@ def test_an_error_is_told_with_its_bases_and_one_call_does_not_spoil_the_others(
     assert (first["raised"], first["matches"]) == (["KeyError", "LookupError"], [["raises"], []])
     assert (second["shown"], second["matches"]) == ("1", [["equal"]])
     assert third["importing"] is True
+
+
+def test_calls_that_do_not_end_are_told_apart_and_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_tests, "MOST_SECONDS", 0.2)
+    spin = ("def spin():\n    while True:\n        pass",)
+    endless = Looked(call="spin()", setup=spin)
+    iterated = Looked(call="(spin() for _ in [1])", setup=spin)
+    before = signal.getitimer(signal.ITIMER_REAL)
+    first, second, third = seen(tmp_path, endless, Looked(call="1 + 1"), iterated)
+    assert (first, second["shown"], third) == ({"late": True}, "2", {"late": True})
+    assert signal.getitimer(signal.ITIMER_REAL) == pytest.approx(before, abs=10), (
+        "the time limit of a test stays"
+    )
 
 
 def new(call: str = "f(10)", wanted: str = "4", relation: str = "equal", **others: object) -> NewTest:

@@ -19,8 +19,38 @@ MAX_NAME = 60
 WRAPPERS = frozenset({"list", "tuple", "sorted", "dict", "set", "str", "repr", "len", "next", "sum"})
 """Calls that are not what a test is about."""
 
+MOST_SECONDS = 20.0
+"""Of a call, where the system can interrupt it: calls with other values than those of a report may never end."""
 LOOKING = """\
-    import json, os, itertools
+    import json, os, itertools, signal
+
+    class Late(BaseException):
+        pass
+
+    seconds = [MOST_SECONDS]  # the first that does not end leaves less to the others
+
+    def in_time(make):
+        def stop(number, frame):
+            raise Late
+        try:
+            before = signal.signal(signal.SIGALRM, stop)
+        except (AttributeError, ValueError):  # not here, or not in this thread
+            return make()
+        timer = signal.setitimer(signal.ITIMER_REAL, seconds[0])
+        try:
+            return make()
+        except Late:
+            seconds[0] /= 20
+            raise
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, before)
+
+    def value_of(make):
+        value = make()
+        if hasattr(value, "__next__") or type(value).__name__ in ("map", "zip", "filter", "dict_keys", "dict_values", "dict_items"):
+            return list(itertools.islice(value, 2000)), True
+        return value, False
 
     def kinds(error):
         return [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)]
@@ -52,9 +82,9 @@ LOOKING = """\
     def look(make, stated):
         seen = {}
         try:
-            value = make()
-            if hasattr(value, "__next__") or type(value).__name__ in ("map", "zip", "filter", "dict_keys", "dict_values", "dict_items"):
-                value, seen["iterated"] = list(itertools.islice(value, 2000)), True
+            value, seen["iterated"] = in_time(lambda: value_of(make))
+        except Late:
+            return {"late": True}
         except ImportError as error:
             seen.update(raised=kinds(error), message=str(error), importing=True)
             return seen
@@ -86,7 +116,7 @@ LOOKING = """\
 
 def probe_code(calls: Sequence[Looked]) -> str:
     """A function that writes what the calls give, one JSON object each, to `SEEN_FILE` among the tests' reports."""
-    lines = [LOOKING, "    seen = []"]
+    lines = [LOOKING.replace("MOST_SECONDS", repr(MOST_SECONDS)), "    seen = []"]
     for number, one in enumerate(calls):
         stated = ", ".join(
             f"({kind!r}, lambda: ({text}\n))" if kind == "literal" else f"({kind!r}, {text!r})"
