@@ -59,11 +59,13 @@ def _by_home(kept: Mapping[str, Sequence[Seen]]) -> tuple[SeenCalls, ...]:
 
 
 def beside_goals(run: Run, base: TestRun, goals: Sequence[GoalTest]) -> tuple[SeenCalls, ...]:
-    """Calls that differ in a literal from those that the task's words make, as far as they can be made at the base."""
+    """Calls that differ in a literal from those that the task's words make, as far as they can be made at the base. None in
+    JavaScript, where a call that does not end cannot be stopped.
+    """
     stated = StatedGoals(run, GoalRuns(run, base), Found())
     calls = [call for goal in goals if goal.source is GoalSource.STATED for call in neighbours(goal.call)]
     kept: dict[str, list[Seen]] = {}
-    for seen in stated.looked(stated.beside(calls)):
+    for seen in stated.looked([case for case in stated.beside(calls) if case.home.style is None]):
         if not seen.observation.problem and not UNSTABLE.search(seen.observation.described()):
             kept.setdefault(seen.case.home.path, []).append(seen)
     return _by_home(kept)
