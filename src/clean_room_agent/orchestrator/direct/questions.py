@@ -126,6 +126,10 @@ class Questions:
             if is_stub(Parsed(target.place.path, target.text), target.place)
         }
         """Stubs at the run's head: what they lack once something stands there is often more of it."""
+        self._is_begun = True
+        """Whether what was found may be gone on from: of a stub, other texts are drawn first, since a first one that does nearly all
+        is mostly written again when it is shown.
+        """
 
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
@@ -142,7 +146,7 @@ class Questions:
                     yield self._smaller(held)
                     return
                 better = self._better(base, candidates)
-                if better is not None:
+                if better is not None and self._is_begun:
                     break
             if better is None:
                 return
@@ -182,10 +186,8 @@ class Questions:
         unwritten = [sweep for sweep in sweeps if sweep.place in self._unwritten]
         likeliest = sweeps[:WORDED_PLACES]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
-        for count in (
-            1,
-            DRAWS_AT_A_TIME,
-        ):  # the first is often right; side by side, each slot reads the prompt
+        for count in (1, DRAWS_AT_A_TIME):  # the first is often right
+            self._is_begun = count > 1 or not unwritten
             yield from (sweep.worded(count) for sweep in unwritten)
         if self._solve.forms[:1] != ("masked",):
             yield [question for sweep in likeliest for question in sweep.worded(1)]
