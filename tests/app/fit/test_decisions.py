@@ -41,7 +41,6 @@ def test_a_small_model_fills_gaps_first_and_neither_plans_nor_judges() -> None:
         "solve.forms": ["masked", "function"],
         "solve.route": "auto",
         "orchestrator.planning": "none",
-        "solve.draws": 1,
         "solve.draw_temperature": 0.7,
         "solve.answer_room": 1.0,
         "models.parallel": 2,

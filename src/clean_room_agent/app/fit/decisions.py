@@ -26,7 +26,6 @@ ROOM = 2.0
 """So many times as long answers may be where that is what right ones need."""
 LONG_SHARE = 0.25
 """Of the right answers, that need it."""
-DRAWS = 8
 CLEARLY_MORE = 2
 """Right answers by which another temperature has to lead."""
 
@@ -115,7 +114,6 @@ def _drawing(coding: Fit) -> Iterator[Choice]:
     if "redrawn" in coding.ended and drawn:
         why = words_of(coding, "redrawn")
         right = {kind: sum(one.right for one in drawn if one.kind == kind) for kind in _kinds(drawn)}
-        yield Choice(table="solve", key="draws", value=DRAWS if any(right.values()) else 1, why=why)
         usual, *others = right
         better = [kind for kind in others if right[kind] >= right[usual] + CLEARLY_MORE]
         yield Choice(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
