@@ -343,7 +343,7 @@ def command(
     if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
         try_tests(workspace)
     output.answer('next: cra check, cra check --tests, then cra solve "what to change"')
-    output.answer("five minutes now, faster and better runs later: cra models fit")
+    output.answer("cra models fit measures in some minutes what this model can be asked for")
     return 0
 
 

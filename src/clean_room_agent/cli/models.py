@@ -303,7 +303,7 @@ def _render_fit(fit: FitView) -> list[RenderableType]:
 @options.repo_option
 @options.json_option
 def fit_command(again: bool, repo: Path, as_json: bool) -> int:
-    """Measure the configured models, once, on this machine: some minutes; runs are better and faster with it.
+    """Measure, once, what the configured models can be asked for on this machine; it takes some minutes.
 
     They are asked some forty made-up tasks, each with a check; what they write runs in the sandbox in which tests run. It can
     be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is

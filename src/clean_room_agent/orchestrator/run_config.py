@@ -88,7 +88,7 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
         ),
     ] = 8
     draw_temperature: Annotated[float, Meta(gt=0, le=2, description="of those that are drawn")] = 0.7
-    answer_room: Annotated[
+    answer_length: Annotated[
         float, Meta(ge=1, le=8, description="how many times as long as usual they may be")
     ] = 1.0
     gaps: Annotated[

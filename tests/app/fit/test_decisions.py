@@ -42,7 +42,7 @@ def test_a_small_model_fills_gaps_first_and_neither_plans_nor_judges() -> None:
         "solve.route": "auto",
         "orchestrator.planning": "none",
         "solve.draw_temperature": 0.7,
-        "solve.answer_room": 1.0,
+        "solve.answer_length": 1.0,
         "models.parallel": 2,
         "judgments.route": "rank",
     }
@@ -78,10 +78,11 @@ def test_drawn_answers_are_cooler_only_where_that_is_clearly_better() -> None:
 def test_answers_may_be_longer_where_right_ones_were() -> None:
     long = outcomes(2, 0, over=True) + outcomes(3, 0)
     assert (
-        chosen(replace(strong(), figures={**strong().figures, "function": long}))["solve.answer_room"] == 1.0
+        chosen(replace(strong(), figures={**strong().figures, "function": long}))["solve.answer_length"]
+        == 1.0
     )
     figures = {**strong().figures, "function": outcomes(4, 0, over=True)}
-    assert chosen(replace(strong(), figures=figures))["solve.answer_room"] == 2.0
+    assert chosen(replace(strong(), figures=figures))["solve.answer_length"] == 2.0
 
 
 def test_gaps_are_asked_side_by_side_where_that_is_faster() -> None:

@@ -71,7 +71,7 @@ def test_a_prompt_with_a_model_of_its_own_is_asked_as_before() -> None:
 
 def test_contradictions_are_what_is_configured_otherwise() -> None:
     chosen = choices({"coding": strong()})
-    found = contradictions(settings(solve={"route": "planned", "answer_room": 1.0}), chosen)
+    found = contradictions(settings(solve={"route": "planned", "answer_length": 1.0}), chosen)
     assert [one.name for one in found] == ["solve.route"]
 
 

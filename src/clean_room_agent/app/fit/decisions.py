@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.run_config import Form
 FORMS: tuple[Form, ...] = ("masked", "function", "lines")
 FASTER = 1.1
 """So many times as fast several answers at a time have to be."""
-ROOM = 2.0
+LONGER = 2.0
 """So many times as long answers may be where that is what right ones need."""
 LONG_SHARE = 0.25
 """Of the right answers, that need it."""
@@ -120,9 +120,9 @@ def _drawing(coding: Fit) -> Iterator[Choice]:
     written = [one for form in ("function", "lines") for one in coding.choosing(form) if one.right]
     if {"function", "lines"} <= {*coding.ended} and written:
         long = sum(one.over for one in written)
-        room = ROOM if long >= LONG_SHARE * len(written) else 1.0
+        length = LONGER if long >= LONG_SHARE * len(written) else 1.0
         why = f"{long} of {len(written)} right answers longer than usual"
-        yield Choice(table="solve", key="answer_room", value=room, why=why)
+        yield Choice(table="solve", key="answer_length", value=length, why=why)
 
 
 def _kinds(tasks: Sequence[Measured]) -> list[str]:

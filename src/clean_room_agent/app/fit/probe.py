@@ -49,7 +49,7 @@ AT_A_TIME = 3
 """Tasks between two looks at a figure: two that choose, and one that is held."""
 TEMPERATURES = (0.7, 0.4)
 """Of drawn answers, the usual one first."""
-MEASURED_ROOM = 2.0
+MEASURED_LENGTH = 2.0
 """So many times their usual length answers may have here, to see whether they need it."""
 READ_PER_WRITTEN = 10
 DOING: Mapping[FigureName, str] = {
@@ -224,7 +224,7 @@ class Probe:
         return [one]
 
     def _worded(self, task: FunctionTask, form: Form) -> list[Measured]:
-        solve = replace(self._services.settings.solve, forms=(form,), draws=1, answer_room=MEASURED_ROOM)
+        solve = replace(self._services.settings.solve, forms=(form,), draws=1, answer_length=MEASURED_LENGTH)
         return self._answered(task, in_words(self._models, task.target, task.assignment, solve)[0])
 
     def _drawn(self, task: FunctionTask, temperature: float) -> list[Measured]:
@@ -233,7 +233,7 @@ class Probe:
             forms=("function",),
             draws=2,
             draw_temperature=temperature,
-            answer_room=MEASURED_ROOM,
+            answer_length=MEASURED_LENGTH,
         )
         question = in_words(self._models, task.target, task.assignment, solve)[1]
         named = replace(question, item=f"{question.item} {temperature}")
@@ -242,7 +242,7 @@ class Probe:
     def _answered(self, task: FunctionTask, question: PlaceQuestion, *, kind: str = "") -> list[Measured]:
         answer = question.send(self._pass_id)
         tokens = answer.completion_tokens or 0
-        over = tokens > question.most_tokens / MEASURED_ROOM
+        over = tokens > question.most_tokens / MEASURED_LENGTH
         return self._measured(task, _written(question, answer), tokens, kind=kind, over=over)
 
     def _filled(self, task: FunctionTask, fit: Fit, side: bool) -> list[Measured]:

@@ -62,7 +62,7 @@ TEMPERATURE = 0.7
 MOST_GOALS = 3
 """Goal tests that are told with their text."""
 MOST_CALLS = 10
-"""Goal tests that are told in a line each, if there is room."""
+"""Goal tests that are told in a line each, if they fit."""
 MOST_RELATED = 8
 PROSE_BEFORE = re.compile(
     r"^[ \t]*(?:@|async\b|def\b|class\b|export\b|function\b|const\b|let\b|import\b|from\b)", re.MULTILINE
@@ -198,11 +198,11 @@ def requests(
     *,
     draws: int = MOST_DRAWS,
     temperature: float = TEMPERATURE,
-    room: float = 1,
+    length: float = 1,
     failed: str = "",
 ) -> Iterator[FormRequest]:
     """The same question again and again, first for the likeliest answer; none if the definition is too long to be shown. An
-    answer may have `room` times the usual tokens.
+    answer may have `length` times the usual tokens.
     """
     inputs = _form_inputs(prompt, place, text, assignment, failed)
     if inputs is None:
@@ -211,7 +211,7 @@ def requests(
     most = LINES_TOKENS if prompt is LINES else 120 + estimate(inputs.code) * 3 // 2
     if prompt is FUNCTION and is_stub(Parsed(place.path, text), place):
         most = prompt.max_answer_tokens
-    most = round(most * room)
+    most = round(most * length)
     for draw in range(draws):
         sampling = sampling_of(draw, temperature=temperature)
         yield FormRequest(prompt=prompt, inputs=inputs, sampling=sampling, draw=draw, max_answer_tokens=most)
@@ -315,9 +315,9 @@ def _form_inputs(
         tried.append(
             replace(bare, code=compose((visible.sourced(visible.heads), _around(visible, place.lines[0]))))
         )
-    room = STUB_PROMPT_TOKENS if is_stub(parsed, place) else PROMPT_TOKENS
+    most = STUB_PROMPT_TOKENS if is_stub(parsed, place) else PROMPT_TOKENS
     for inputs in tried:
-        if estimate(prompt.system) + estimate(prompt.render(inputs)) <= room:
+        if estimate(prompt.system) + estimate(prompt.render(inputs)) <= most:
             return inputs
     return None
 

@@ -286,7 +286,7 @@ class _Sweep:
                 assignment,
                 draws=solve.draws,
                 temperature=solve.draw_temperature,
-                room=solve.answer_room,
+                length=solve.answer_length,
                 failed=_shown_failure(failed) if failed else "",
             )
 
