@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
+from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
@@ -65,8 +66,6 @@ ROUND = "round"
 """The name of a round in the journal."""
 NAMED = 3
 """Places that the live view names."""
-READ_PER_WRITTEN = 10
-"""Tokens that a model reads in the time in which it writes one, without a GPU."""
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 MOST_PLACES = 6
