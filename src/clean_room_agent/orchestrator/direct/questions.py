@@ -29,7 +29,7 @@ from clean_room_agent.execute.forms.worded import FormInputs, FormRequest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
+from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer, choose, size_of
 from clean_room_agent.orchestrator.run_config import SolveConfig
 
 MASKED_AT_A_TIME = 4
@@ -44,6 +44,13 @@ WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
 """Drawn definitions of one place in one round."""
+RIVAL_ROUNDS = 1
+"""Rounds of gaps that are asked on after one that holds, where that is a large change and only the task's words show that it is
+right: a smaller one may be.
+"""
+SMALL = 2
+"""Tokens that a change adds and takes away, up to which there is no smaller one to ask for: one takes the place of another.
+"""
 MOST_STEPS = 4
 """Changes that are made one after the other."""
 MOST_NEARER = 2
@@ -134,16 +141,16 @@ class Questions:
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other. Where
-        one holds, the last round is less of its change.
+        one holds, less of its change is tried, and a few more gaps may be asked for; then they end.
         """
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
-            for questions in self._from(base, candidates):
+            asked = iter(self._from(base, candidates))
+            for questions in asked:
                 yield questions
-                held = next((one for one in candidates if one.holds), None)
-                if held is not None:
-                    yield self._smaller(held)
+                if any(one.holds for one in candidates):
+                    yield from self._to_the_smallest(candidates, asked)
                     return
                 better = self._better(base, candidates)
                 if better is not None and self._is_begun:
@@ -151,6 +158,30 @@ class Questions:
             if better is None:
                 return
             base = better
+
+    def _to_the_smallest(
+        self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
+    ) -> Iterator[list[PlaceQuestion]]:
+        """What may do as well as the candidate that is best now, and changes less: parts of its change, and, of `more`, gaps."""
+        tried: list[TriedAnswer] = []
+        for left in range(RIVAL_ROUNDS, -1, -1):
+            best = choose(candidates)
+            assert best is not None, "one holds"
+            if best not in tried:
+                tried.append(best)
+                yield self._smaller(best)
+                best = choose(candidates)
+            settled = best is not None and (size_of(best) <= SMALL or self._is_whole(best))
+            if not left or settled or any(goal.trust == "proof" for goal in self._assignment.goals):
+                return
+            gaps = next((questions for questions in more if questions), [])
+            if any(question.most_tokens for question in gaps):
+                return
+            yield gaps
+
+    def _is_whole(self, one: TriedAnswer) -> bool:
+        """Whether it is a definition that had to be written."""
+        return (one.path, one.symbol) in self._unwritten
 
     def _smaller(self, held: TriedAnswer) -> list[PlaceQuestion]:
         """What a candidate changes in the run's head, with only some of its parts. No model is asked."""

@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
-from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
 from clean_room_agent.languages.test_names import file_part
@@ -253,14 +253,18 @@ class _Route:
     def carry_out(self, rounds: Rounds) -> Ended:
         best: TriedAnswer | None = None
         for number, questions in enumerate(rounds(self._candidates)):
-            if best is not None and not any(one.is_smaller for one in questions):
-                break
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
             if spent or self._cost() >= self._direct.limit:
                 break
-            self._round(number, questions)
+            try:
+                self._round(number, questions)
+            except ModelError as error:
+                if best is None:
+                    raise
+                self._run.recorder.note(f"no smaller change was looked for: {error.message}")
+                break
             best = choose(self._candidates)
         if best is not None:
             return self._won(best)
