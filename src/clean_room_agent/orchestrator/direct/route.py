@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Subject
+from clean_room_agent.artifacts.context import Role, Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
@@ -106,16 +106,16 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     )
     solve = run.limits.solve
 
-    def fills() -> bool:
+    def fillers() -> tuple[Role, ...]:
         if "masked" not in solve.forms:
-            return False
+            return ()
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-        return run.models.can_fill(pass_id=_pass_id(run))
+        return run.models.fillers(pass_id=_pass_id(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
-    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills, solve=solve)
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fillers=fillers, solve=solve)
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
