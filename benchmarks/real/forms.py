@@ -5,12 +5,14 @@
 
 WORK and MIRRORS as for `python -m benchmarks.real`. The faults are those of `seeded.py`: a documented definition with one
 mutation; the goal is one example that fails. Requests are sent in the order in which the form makes them, until a candidate
-turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. It is right if then all examples
-hold, which nothing but the judge knows. Each answer is kept in WORK under what was asked, so a second run asks only what the
+turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. Where that is a large change, a few
+more gaps are asked for, as in a run whose goal stands only in words, and the smallest green one counts. It is right if all
+examples hold, which nothing but the judge knows. Each answer is kept in WORK under what was asked, so a second run asks only what the
 first did not, and an order can be tried without a model.
 """
 
 import argparse
+import difflib
 import hashlib
 import json
 import statistics
@@ -23,6 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 from testing.client.memory_sink import MemorySink
 from testing.servers.packaged_models import CODER, MODELS, FetchError, models_folder, serving
@@ -39,9 +42,12 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transports import openai
+from clean_room_agent.orchestrator.direct.candidates import changed_tokens
+from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, RIVAL_ROUNDS, SMALL
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 FORMS = ("masked", "function", "lines")
+GREEN = frozenset({"right", "wrong"})
 BUDGETS = (50, 100, 150, 300, 600)
 WINDOW = 4096
 
@@ -69,6 +75,8 @@ class Try(Struct, frozen=True, kw_only=True):
     outcome: str
     """`right`, `wrong` (the goal is green), `broken` (it is, but what held is not), `red`, `same`, `refused`, `cut`, `again`."""
     reason: str = ""
+    changed: int = 0
+    """Tokens that a green one adds and takes away."""
 
 
 class Solver(Struct, kw_only=True):
@@ -174,17 +182,20 @@ def attempts(
 
 
 def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, most: int) -> list[Try]:
-    """What was tried for the fault, up to the first candidate that is accepted, or to the bound of answer tokens."""
+    """What was tried for the fault, up to a candidate that is accepted, or to the bound of answer tokens."""
     place = place_of(fault.traced, fault.bad)
     tries: list[Try] = []
     seen = {fault.bad}
-    spent = 0
+    spent, left = 0, -1
     for attempt in attempts(form, place, fault, solver) if place is not None else ():
-        if attempt is None or spent >= most:
+        if attempt is None or spent >= most or not left:
             break
+        left -= left > 0
         tried, done = attempt
         spent += tried.tokens
         outcome, reason = _outcome(done, seen, fault, judge)
+        green = outcome in GREEN and not isinstance(done, Refused)
+        changed = changed_tokens(_diff(fault.bad, done)) if green else 0  # type: ignore[arg-type]
         tries.append(
             Try(
                 form=form,
@@ -194,11 +205,28 @@ def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, mo
                 tokens=spent,
                 outcome=outcome,
                 reason=reason,
+                changed=changed,
             )
         )
-        if outcome in {"right", "wrong"}:
+        if green and (form != "masked" or changed <= SMALL):
             break
+        if green and left < 0:
+            left = RIVAL_ROUNDS * MASKED_AT_A_TIME
     return tries
+
+
+def end_of(tries: Sequence[Try]) -> Try:
+    """How it ended: with the smallest change of those that are green, after all that was asked."""
+    green = [one for one in tries if one.outcome in GREEN]
+    return (
+        msgspec.structs.replace(min(green, key=lambda one: one.changed), tokens=tries[-1].tokens)
+        if green
+        else tries[-1]
+    )
+
+
+def _diff(old: str, new: str) -> str:
+    return "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))
 
 
 def _outcome(done: str | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge) -> tuple[str, str]:
@@ -224,13 +252,13 @@ def page(results: dict[str, list[tuple[SeededFault, list[Try]]]]) -> str:
     ]
     text.append("|---|---|" + "---|" * (len(BUDGETS) + 2))
     for form, rows in results.items():
-        ends = [tries[-1] for _, tries in rows if tries]
+        ends = [end_of(tries) for _, tries in rows if tries]
         right = [sum(end.outcome == "right" and end.tokens <= most for end in ends) for most in BUDGETS]
         wrong = sum(end.outcome == "wrong" for end in ends)
         spent = statistics.mean(end.tokens for end in ends) if ends else 0
         shares = " | ".join(f"{n} ({100 * n // max(len(rows), 1)} %)" for n in right)
         text.append(f"| {form} | {len(rows)} | {shares} | {wrong} | {spent:.0f} |")
-        newer = [tries[-1] for fault, tries in rows if fault.new and tries]
+        newer = [end_of(tries) for fault, tries in rows if fault.new and tries]
         counts = [sum(end.outcome == "right" and end.tokens <= most for end in newer) for most in BUDGETS]
         wrong = sum(end.outcome == "wrong" for end in newer)
         cells = " | ".join(str(count) for count in counts)
@@ -281,7 +309,7 @@ def run(asked: argparse.Namespace, bench: Bench, url: str) -> dict[str, list[tup
             form, fault = pair
             with ExampleJudge(bench, repository, tree_of(bench, repository)) as judge:
                 tries = solve(form, fault, solver, judge, asked.tokens)
-            end = tries[-1] if tries else None
+            end = end_of(tries) if tries else None
             said = (
                 "nothing asked"
                 if end is None

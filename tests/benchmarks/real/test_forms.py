@@ -5,9 +5,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from benchmarks.real import forms
-from benchmarks.real.forms import Answered, Solver, Try, page, solve
+from benchmarks.real.forms import Answered, Solver, Try, end_of, page, solve
 from benchmarks.real.seeded import JUDGE, Example, SeededFault
 from msgspec import Struct
 
@@ -137,7 +138,7 @@ def test_a_candidate_is_judged_by_the_goal_and_then_by_the_examples_held_back(
     tries = lines_of(solve("masked", FAULT, solver, judge, 100))  # type: ignore[arg-type]
     assert tries[0].outcome == outcome
     assert (tries[0].telling, tries[0].mask, tries[0].tokens) == ("comment", "line", 10)
-    assert (len(tries) == 1) == (outcome in {"right", "wrong"})
+    assert (len(tries) == 1) == (outcome == "right")
 
 
 def test_a_candidate_that_breaks_what_held_is_not_accepted(judge: LocalJudge) -> None:
@@ -152,6 +153,19 @@ def test_a_candidate_that_breaks_what_held_is_not_accepted(judge: LocalJudge) ->
     tries = lines_of(solve("masked", fault, solver, judge, 100))  # type: ignore[arg-type]
     assert [one.outcome for one in tries] == ["red", "right"]
     assert tries[-1].tokens == 20
+
+
+def test_beside_a_large_change_a_few_more_are_asked_for_and_the_smallest_counts(judge: LocalJudge) -> None:
+    answers = {13: "    return [2.0, 7][values[0] // 5]", 11: "    return sum(values) / len(values)"}
+    solver: Solver = Scripted(answers=answers)  # type: ignore[assignment]
+    tries = solve("masked", FAULT, solver, judge, 100)  # type: ignore[arg-type]
+    large = next(one for one in tries if one.outcome == "wrong")
+    assert large.changed > 2
+    assert tries[-1] is not large
+    small = msgspec.structs.replace(large, outcome="right", changed=2, tokens=30)
+    assert end_of(
+        [large, small, msgspec.structs.replace(small, outcome="red", tokens=50)]
+    ) == msgspec.structs.replace(small, tokens=50)
 
 
 def test_the_bound_of_tokens_ends_the_tries(judge: LocalJudge) -> None:
