@@ -148,6 +148,7 @@ def tell_results(module: "Any") -> None:
             importlib.import_module(OBSERVE).tell_results(module.TestResult)
     elif module.__name__ == "unittest.runner":
         importlib.import_module(PLUGIN).tell_found(module.TextTestRunner)
+        importlib.import_module(PLUGIN).describe_fully(module.TextTestResult)
     elif module.__name__ == "unittest.loader":
         importlib.import_module(PLUGIN).tell_loaded(module.TestLoader)
         if OBSERVED in os.environ:
