@@ -538,6 +538,19 @@ def test_modules_of_one_name_that_unittest_finds_in_two_folders_are_kept_apart(
     assert run(again).report.outcomes["b-2.test_it.A.test_u"] == "failed"
 
 
+def test_files_of_tests_that_run_themselves_name_each_of_them(write: Write, run: Runner) -> None:
+    case = CASE.format(numbers=[1], setup="pass") + "unittest.main()\n"
+    write({"a/test_it.py": case, "b/test_it.py": case.replace("[1]", "[2]"), "b/tests.py": "assert 1\n"})
+    report = run(f"for one in */*.py; do {sys.executable} $one; done").report
+    assert report.outcomes == {
+        "a.test_it.A.test_u": "passed",
+        "a.test_it.B.test_b": "passed",
+        "b.test_it.A.test_u": "failed",
+        "b.test_it.B.test_b": "passed",
+    }
+    assert report.named
+
+
 def test_a_report_that_was_changed_hides_no_failure(write: Write, run: Runner) -> None:
     changes = """\
 import atexit, os, re

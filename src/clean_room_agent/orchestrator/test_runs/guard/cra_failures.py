@@ -365,6 +365,8 @@ if "pytest" in sys.modules:
 
 SKIPPED_MODULE = "unittest.loader.ModuleSkipped."
 UNLOADED = "unittest.loader._FailedTest."
+MAIN = "__main__."
+"""Begins the names of tests in a file that is run as a script; in its place comes where the file is."""
 ADDED = {
     "addSuccess": "passed",
     "addFailure": "failed",
@@ -389,7 +391,7 @@ def dotted(name: str) -> str:
         if module not in _above and module in sys.modules:
             _note_above(module, getattr(sys.modules[module], "__file__", None))
         if module in _above:
-            return _above[module] + name
+            return _above[module] + name.replace(MAIN, "", 1)
     return name
 
 
@@ -397,11 +399,11 @@ def _note_above(module: str, file: "str | None") -> None:
     if not file:
         return
     below = os.path.relpath(os.path.realpath(file), os.path.realpath(os.environ[TOP]))
-    parts, own = os.path.splitext(below)[0].split(os.sep), module.split(".")
+    parts, own = os.path.splitext(below)[0].split(os.sep), [] if module == "__main__" else module.split(".")
     if parts[-1] == "__init__":
         parts.pop()
-    above = parts[: -len(own)]
-    if parts[-len(own) :] == own and all(part.replace("-", "_").isidentifier() for part in above):
+    above = parts[: len(parts) - len(own)]
+    if parts[len(above) :] == own and all(part.replace("-", "_").isidentifier() for part in above):
         _above[module] = "".join(part + "." for part in above)
 
 
