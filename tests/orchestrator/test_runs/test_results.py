@@ -133,6 +133,7 @@ def test_a_number_of_results_that_changes_is_the_least() -> None:
     [
         ("m.C.test_17", "m.C.test_4", "m.C", "m.C.~1"),
         ("a.test.js > on 17:00", "a.test.js > on 17:01", "a.test.js", "a.test.js > ~1"),
+        ("a.test.js > of 0.17", "a.test.js > of 0.4", "a.test.js", "a.test.js > ~1"),
         ("t.py::C::test_x17", "t.py::C::test_x4", "t.py::C", "t.py::C::~1"),
     ],
 )
