@@ -98,6 +98,8 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
 
 def _distance(count: CauseCount) -> tuple[int, int]:
     """The sort key of a cause: nearest to the end of a task first, then the most frequent."""
+    if count.cause is Cause.NO_EDITS and not count.subject:
+        return (NEAREST.index("editing"), 1)  # why the answers had none says more
     if not count.subject:
         return (len(NEAREST) if count.cause is Cause.NOTHING_IN_SCOPE else -1, -count.count)
     return (NEAREST.index(WORK.get(count.subject, JUDGING)), -count.count)
