@@ -200,6 +200,8 @@ THRESHOLD = re.compile(
 )
 """What tools say of a coverage that is too low."""
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
+UNTELLING = re.compile(r"A complete log of this run can be found|npm (?:error|ERR!)(?: \w+)?\Z")
+"""What npm prints below an error."""
 
 
 def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
@@ -231,7 +233,8 @@ def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
 def telling_lines(output: str) -> list[str]:
     """The lines of `output` about errors, in order: the last `MAX_MESSAGES`, or its last 20 lines if there are none."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
-    return [line for line in lines if TELLING.search(line)][-MAX_MESSAGES:] or lines[-20:]
+    found = [line for line in lines if TELLING.search(line) and not UNTELLING.search(line)]
+    return found[-MAX_MESSAGES:] or lines[-20:]
 
 
 def missed_threshold(run: TestRun) -> str:
