@@ -105,6 +105,8 @@ def test_a_coverage_that_is_too_low_is_known_by_its_line(line: str) -> None:
 
     assert missed_threshold(ended(1)) == line
     assert not missed_threshold(ended(0))
+    line = "Required test coverage of 95% reached. Total coverage: 97.00%"
+    assert not missed_threshold(ended(1))
 
 
 def test_what_npm_adds_to_an_error_tells_nothing() -> None:

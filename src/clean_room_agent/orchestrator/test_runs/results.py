@@ -199,6 +199,8 @@ THRESHOLD = re.compile(
     r"coverage failure|required (?:test )?coverage|coverage\b.*\bthreshold\b", re.IGNORECASE
 )
 """What tools say of a coverage that is too low."""
+REACHED = re.compile(r"required (?:test )?coverage.*(?<!not )reached", re.IGNORECASE)
+"""What one of them says of a coverage that is not."""
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
 UNTELLING = re.compile(r"A complete log of this run can be found|npm (?:error|ERR!)(?: \w+)?\Z")
 """What npm prints below an error."""
@@ -242,7 +244,12 @@ def missed_threshold(run: TestRun) -> str:
     if run.end.returncode == 0:
         return ""
     lines = (line.strip() for line in run.end.excerpt.split("\n"))
-    return next((line for line in lines if THRESHOLD.search(line)), "")
+    return next((line for line in lines if THRESHOLD.search(line) and not REACHED.search(line)), "")
+
+
+def reached_threshold(run: TestRun) -> bool:
+    """Whether the output says that enough is covered by tests."""
+    return REACHED.search(run.end.excerpt) is not None
 
 
 def exit_without_failure(run: TestRun) -> str:
