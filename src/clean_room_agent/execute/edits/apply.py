@@ -22,6 +22,7 @@ from clean_room_agent.execute.edits.definitions import (
 )
 from clean_room_agent.execute.edits.feedback import nearest, unseen_difference
 from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags, unescaped
+from clean_room_agent.execute.edits.indent_units import units_of
 from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.rules import (
     EditOutcome,
@@ -40,7 +41,6 @@ from clean_room_agent.execute.edits.search_replace import (
     find,
     fitted,
     line_of,
-    units_of,
     with_own_characters,
 )
 from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
@@ -192,7 +192,7 @@ class _EditedTexts:
     def _outcome(self, edit: PatchEdit) -> EditOutcome:
         file = self._file(edit.file_path)
         if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
-            search, replacement = units_of(file.text, edit.search, edit.replacement)
+            search, replacement = units_of(edit.file_path, file.text, edit.search, edit.replacement)
             edit = replace(edit, search=search, replacement=replacement)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         if refusal is None and file.text is None:
