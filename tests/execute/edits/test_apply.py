@@ -152,6 +152,7 @@ def test_two_different_edits_of_one_place_are_refused() -> None:
         (symbol("main", "def main():\n    return 1 &lt; 2 and 3 &gt; 2"), "    return 1 < 2 and 3 > 2\n"),
         (edit("    return Box()", "    return 6 &amp; 3"), "    return 6 & 3\n"),
         (edit("    return Box()", "    return &#39;&amp;lt;&#39;"), "    return '&lt;'\n"),
+        (edit("    return Box()", "    return 6 &#60; 3 &#x3e; 2"), "    return 6 < 3 > 2\n"),
         (edit("    return Box()", "    return '&lt;'"), "    return '&lt;'\n"),
         (create("new.py", "x = &quot;a&quot;\n"), 'x = "a"\n'),
     ],
