@@ -54,7 +54,7 @@ ADVICE: Mapping[Cause, str] = {
 BY_CODE: Mapping[str, str] = {
     "WRONG_FILE": "the edits changed files that the plan does not name: name them in the task, or "
     + WRITE_THE_PLAN,
-    "PROTECTED": "the edits changed protected files: [edit] protected lists them, and a plan may name tests",
+    "PROTECTED": "the edits changed files that must stay, as the attempts say: [edit] protected lists some, and a plan may name tests",
     "TRUNCATED": "the edits were cut off: give the model smaller steps, or raise coding in [models.max_tokens]",
 }
 """The advice if one code prevails among the refused edits."""

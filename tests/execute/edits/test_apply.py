@@ -188,6 +188,16 @@ def test_a_refused_text_with_entities_is_told_about_them() -> None:
     assert report.detail.endswith("write <, > and & themselves, not &lt;, &gt; and &amp;")
 
 
+def test_the_summary_says_why_a_file_must_stay_and_what_does_not_parse() -> None:
+    rules = EditRules(targets=RULES.targets, uneditable={"a.py": "filter driver 'lfs' does not run here"})
+    refused = apply(edit("    return Box()", "    return (", "a.py"))
+    assert refused.result.error_info.startswith("edit 1 (a.py): SYNTAX: the file no longer parses")
+    kept = apply_edits((edit("    return Box()", "    return 1", "a.py"),), FILES, CONTEXT, rules)
+    assert kept.result.error_info == (
+        "edit 1 (a.py): PROTECTED: a.py is not editable: filter driver 'lfs' does not run here"
+    )
+
+
 def test_no_edits_are_no_success() -> None:
     assert not apply().result.success
 

@@ -48,6 +48,8 @@ from clean_room_agent.syntax import grammar_of, parses_cleanly
 
 ENTITIES = "write <, > and & themselves, not &lt;, &gt; and &amp;"
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
+SAID_WHY = frozenset({EditCode.PROTECTED, EditCode.SYNTAX, EditCode.UNDEFINED})
+"""Refusals of which the summary says why: other codes say it themselves, or need the text that really stands there."""
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
 
 
@@ -441,7 +443,9 @@ def _overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
 
 
 def _summary(reports: list[EditReport]) -> str:
-    refused = [report for report in reports if not report.code.accepted]
     return "; ".join(
-        f"edit {report.index + 1} ({report.file_path}): {report.code.value}" for report in refused
+        f"edit {report.index + 1} ({report.file_path}): {report.code.value}"
+        + (f": {report.detail}" if report.code in SAID_WHY else "")
+        for report in reports
+        if not report.code.accepted
     )
