@@ -1,5 +1,9 @@
 """Extras that a command needs."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from clean_room_agent.app import package_extras
@@ -11,6 +15,13 @@ def test_an_extra_that_is_not_installed_is_named_with_its_command(monkeypatch: p
     with pytest.raises(UsageError, match="the extra `data`: not installed: NoSuch") as caught:
         package_extras.require_extras("data")
     assert caught.value.hint == "pip install 'clean-room-agent[data]'"
+
+
+def test_a_package_has_the_name_by_which_pip_knows_it() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for extra, packages in package_extras.EXTRAS.items():
+        known = {re.split(r"[^\w-]", one)[0] for one in project["optional-dependencies"][extra]}
+        assert known == {name.lower() for name in packages}
 
 
 def test_what_is_installed_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

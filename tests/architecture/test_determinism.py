@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.architecture.eventful_run import Eventful, eventful_run
 
 from clean_room_agent.artifacts.model_calls import ModelCall
@@ -146,3 +147,7 @@ def test_nothing_that_a_model_reads_names_a_place_or_a_task(runs: tuple[Eventful
         private = (str(run.project.top), str(run.project.home), recorded.run.task_id, str(Path.home()))
         shown = [row for row in recorded.calls if any(word in row.request.prompt for word in private)]
         assert [identity(row) for row in shown] == []
+
+
+def test_property_tests_try_the_same_examples_in_each_run() -> None:
+    assert settings.get_profile("values").derandomize

@@ -132,3 +132,5 @@ def test_all_that_needs_no_model_works_in_the_demo(demo: Path, capfd: pytest.Cap
         ("report", "@", "-o", str(demo.parent / "report.html")), ("retrieve", "--no-model", "split"), ("apply",), ("index",),
     ):  # fmt: skip
         assert cra([*words, "--repo", str(demo)]) == 0, (words, capfd.readouterr())
+    assert cra(["train-plan", "--repo", str(demo)]) == 1
+    assert "no plan: of 1 ended task in the record none failed" in capfd.readouterr().out

@@ -51,6 +51,7 @@ def test_a_runners_name_is_that_of_a_definition_or_of_its_whole_file(
         ("tests/test_a.py", "tests/test_a.py"),
         ("web/cart.test.ts > cart > adds", "web/cart.test.ts"),
         ("tests.test_a.ATest.test_b", "tests.test_a.ATest"),
+        ("tests-2.test_a.ATest.test_b", "tests-2.test_a.ATest"),
     ],
 )
 def test_tests_that_stand_together_share_a_group(name: str, group: str) -> None:

@@ -64,6 +64,12 @@ def test_what_stood_nearest_to_the_end_comes_first() -> None:
     assert ending.advice.startswith("`cra show 3f0c8a52 --tests`")
 
 
+def test_why_answers_held_no_edit_comes_before_that_they_did_not() -> None:
+    ending = explain(causes(("", Cause.NO_EDITS, 3, 3), ("implement", Cause.THINKING, 6, 6)), TASK)
+    assert ending.lines[0] == "6 of 6 answers to implement went into thinking alone"
+    assert ending.advice.startswith("switch thinking off")
+
+
 def test_refused_edits_say_their_codes_and_the_first_of_them_advises() -> None:
     count = CauseCount(cause=Cause.REFUSED, subject="", count=2, total=2, codes=("WRONG_FILE", "NO_MATCH"))
     ending = explain(Causes(counts=(count,)), TASK)

@@ -1,8 +1,10 @@
 """The line that moves, without a terminal."""
 
+import pytest
+
 from clean_room_agent.artifacts.model_calls import CallEvent, CallFinished, CallProgress, CallStarted
 from clean_room_agent.orchestrator import events
-from clean_room_agent.report.live import LiveLine, clock
+from clean_room_agent.report.live import LiveLine, clock, permanent_lines
 
 WIDE = 200
 
@@ -78,6 +80,19 @@ def test_calls_that_go_on_side_by_side_are_one_line() -> None:
 def test_tests_say_how_long_they_took_before() -> None:
     line = line_after(events.TestsStarted(what="final", expected_seconds=41.0), 12.0)
     assert line.text(WIDE) == "final tests · 12 s of about 41 s · run 0:12"[: -len(" · run 0:12")]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("final", "  ✓ final tests: 1 passed, 0 failed, 2.0 s"),
+        ("1 newly failing test again", "  ✓ 1 newly failing test again: 1 passed, 0 failed, 2.0 s"),
+        (events.LOOKING, "  · looking for goal tests, 2.0 s"),
+    ],
+)
+def test_a_run_of_tests_is_told_by_what_it_is(what: str, said: str) -> None:
+    ended = events.TestsFinished(what=what, passed=1, failed=0, known=True, success=True, seconds=2.0)
+    assert [line.plain for line in permanent_lines(ended)] == [said]
 
 
 def test_indexing_says_how_many_files_and_how_long_yet() -> None:

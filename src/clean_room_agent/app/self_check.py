@@ -55,7 +55,7 @@ from clean_room_agent.orchestrator.test_runs.missing_modules import (
     own_names,
     package_of,
 )
-from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, telling_lines
 from clean_room_agent.orchestrator.test_runs.test_commands import program_of
 from clean_room_agent.orchestrator.test_runs.worktrees import NO_SANDBOX, WorktreePool
 from clean_room_agent.paths import is_secret_name
@@ -484,8 +484,7 @@ def _fault(run: TestRun, key: str) -> tuple[str, str]:
     report, code = run.report, run.end.returncode
     if not report.whole:
         return f"{report.passed} passed, {len(run.red())} failed; {report.problem}", f"fix {key} in [testing]"
-    lines = [line.strip() for line in run.end.output.splitlines() if line.strip()]
-    last = f": {lines[-1]}" if lines else ""
+    last = "".join(f": {line}" for line in telling_lines(run.end.output)[-1:])
     if report.runner == "unknown" and code != 0:
         remedy = f"see what it says by itself; a run needs a {key} that tells failing tests from others"
         return f"exits with {code} before any change, and no test is seen{last}", remedy

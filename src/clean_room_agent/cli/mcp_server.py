@@ -25,6 +25,7 @@ from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import CommandError
 from clean_room_agent.json_values import change_texts
+from clean_room_agent.orchestrator.events import tests_in_words
 from clean_room_agent.safe_open import OPEN_ALREADY
 
 HEARTBEAT = 10.0
@@ -274,9 +275,9 @@ def event_text(event: Mapping[str, Any]) -> str:
         case "RunStarted":
             return f"run {short_id(str(event['task_id']))}"
         case "TestsStarted":
-            return f"{event['what']} tests run".strip()
+            return tests_in_words(event["what"])
         case "TestsFinished":
-            return f"{event['what']} tests: {event['passed']} passed, {event['failed']} failed".strip()
+            return f"{tests_in_words(event['what'])}: {event['passed']} passed, {event['failed']} failed"
         case "CallStarted":
             return f"asking {event['prompt']} {event['item']}".strip()
         case "PassFinished":

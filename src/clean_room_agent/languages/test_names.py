@@ -3,7 +3,7 @@ unittest's by `unittest.loader._FailedTest.module`:
 
     path::Class::test[param]    pytest; go test has path::Test/subtest
     path > suite > test         runners of JavaScript; some leave the path out
-    module.Class.test           unittest; the module begins at the folder where discovery did
+    module.Class.test           unittest; the module begins at the top, or at the folder where discovery did
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 SEPARATOR = " > "
 """Separates the titles of JavaScript's tests; the first part is the file, if the runner says it."""
 FIRST_MARK = re.compile(r"::| > ")
-DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)*[A-Za-z_]\w*\.[A-Za-z_]\w*")
 UNLOADED = "unittest.loader._FailedTest."
 """Precedes the name of a module that unittest could not load."""
 CODE_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?|go)\Z")

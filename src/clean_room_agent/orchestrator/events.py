@@ -33,11 +33,20 @@ class Note(Struct, frozen=True, kw_only=True):
     text: str
 
 
+LOOKING = "looking for goal tests"
+"""What runs of tests are for that try calls of the task's words, and new tests at the base: how they end says nothing."""
+
+
+def tests_in_words(what: str) -> str:
+    """A run of tests, by what an event says that it is."""
+    return what if " " in what else f"{what} tests".strip()
+
+
 class TestsStarted(Struct, frozen=True, kw_only=True):
     """A test command is about to run."""
 
     what: str
-    """baseline, final, or "" within a step."""
+    """The kind of test (baseline, final) or, in several words, what is done; "" within a step."""
     expected_seconds: float = 0.0
     """Seconds that the same command took when it last ran in this run; 0 if it has not run."""
 

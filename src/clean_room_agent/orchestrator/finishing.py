@@ -44,7 +44,7 @@ from clean_room_agent.orchestrator.test_runs.gate import (
     judge_restored,
     newly_failing,
 )
-from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure
+from clean_room_agent.orchestrator.test_runs.results import TestRun, exit_without_failure, missed_threshold
 from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
 
 Kind = Literal["test", "test support", "test configuration", "CI"]
@@ -319,7 +319,9 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"
         verdict = replace(verdict, complete=False, reason=reason)
     if verdict.complete and ends_as_before(baseline, final):
-        run.recorder.note(f"the test command {exit_without_failure(final)}; it did so before the change, too")
+        seen = exit_without_failure(baseline) or missed_threshold(baseline)
+        before = "it did so before the change, too" if seen else "before the change, tests failed first"
+        run.recorder.note(f"the test command {exit_without_failure(final)}; {before}")
     note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
     _note_touched(run, touched, verdict)
     judged = JudgedResult(final=final, verdict=verdict, touched=touched)

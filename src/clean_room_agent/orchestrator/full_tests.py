@@ -140,7 +140,7 @@ def settle_names(run: Run, before: TestRun, after: TestRun, *, unchanged: str, c
         return False
     progress.runs_for_names += 1
     runner.checkout(unchanged)
-    again = runner.run_again(before, "unchanged")
+    again = runner.run_again(before, "the tests without the change")
     runner.checkout(changed)
     found = runner.names.learn(before, again)
     note_tests(run, again, "recheck", success=bool(found))

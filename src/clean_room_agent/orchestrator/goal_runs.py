@@ -32,6 +32,7 @@ from clean_room_agent.execute.goals.script_tests import Style, import_of, style_
 from clean_room_agent.languages.test_names import files_meant
 from clean_room_agent.languages.test_runner import guard_folder
 from clean_room_agent.languages.test_runners import runner_named
+from clean_room_agent.orchestrator.events import LOOKING
 from clean_room_agent.orchestrator.full_tests import note_tests
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.test_runs.output import normalise
@@ -42,7 +43,6 @@ MAX_SEEN = 1_000_000
 """Bytes of what a probe wrote."""
 MOST_TEST_FILES = 5
 """Of a definition, which are read to see how tests import its module."""
-WHAT = "goal"
 BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
 INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
 """The message of a call such as `split()`, by which a report only names the function."""
@@ -252,13 +252,13 @@ class GoalRuns:
         runner.checkout(commit)
         known = runner_named(self._runner)
         asked = [known.full_name(home.path, name) for name in names] if known else list(names)
-        tests = runner.run_some(self._baseline, asked, WHAT)
+        tests = runner.run_some(self._baseline, asked, LOOKING)
         if tests is None or (
             home.style is not None
             and not any(_is_named(one, home.path, name) for one in tests.report.outcomes for name in names)
         ):
             runner.checkout(commit)
-            tests = runner.run_again(self._baseline)
+            tests = runner.run_again(self._baseline, LOOKING)
         try:
             seen = safe_open.read_bytes(guard_folder(runner.report), SEEN_FILE, max_bytes=MAX_SEEN)
         except OSError:

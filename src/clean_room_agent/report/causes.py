@@ -54,7 +54,7 @@ ADVICE: Mapping[Cause, str] = {
 BY_CODE: Mapping[str, str] = {
     "WRONG_FILE": "the edits changed files that the plan does not name: name them in the task, or "
     + WRITE_THE_PLAN,
-    "PROTECTED": "the edits changed protected files: [edit] protected lists them, and a plan may name tests",
+    "PROTECTED": "the edits changed files that must stay, as the attempts say: [edit] protected lists some, and a plan may name tests",
     "TRUNCATED": "the edits were cut off: give the model smaller steps, or raise coding in [models.max_tokens]",
 }
 """The advice if one code prevails among the refused edits."""
@@ -98,6 +98,8 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
 
 def _distance(count: CauseCount) -> tuple[int, int]:
     """The sort key of a cause: nearest to the end of a task first, then the most frequent."""
+    if count.cause is Cause.NO_EDITS and not count.subject:
+        return (NEAREST.index("editing"), 1)  # why the answers had none says more
     if not count.subject:
         return (len(NEAREST) if count.cause is Cause.NOTHING_IN_SCOPE else -1, -count.count)
     return (NEAREST.index(WORK.get(count.subject, JUDGING)), -count.count)

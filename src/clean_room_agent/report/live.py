@@ -94,7 +94,7 @@ class LiveLine:
             case events.IndexProgress():
                 self._index(event)
             case events.TestsStarted():
-                self._do(f"{event.what} tests".strip(), expected=event.expected_seconds)
+                self._do(events.tests_in_words(event.what), expected=event.expected_seconds)
             case events.TestsFinished():
                 self._tests = f"tests {event.passed} passed, {event.failed} failed" if event.known else ""
                 self._do(self._pass)
@@ -289,10 +289,12 @@ def start_lines(event: events.RunStarted) -> list[Text]:
 def tests_line(event: events.TestsFinished) -> Text:
     """One line on a test run."""
     counts = f"{event.passed} passed, {event.failed} failed" if event.known else event.detail
-    what = f"{event.what} tests" if event.what else "tests"
+    what = events.tests_in_words(event.what)
     mark = ("✓ ", "green") if event.success else ("· ", "yellow")
     tail = f" ({event.detail})" if event.known and event.detail else ""
     took = f", {event.seconds:.1f} s" if event.seconds else ""
+    if event.what == events.LOOKING:
+        return Text.assemble(INDENT, ("· ", "yellow"), f"{what}{took}")
     return Text.assemble(INDENT, mark, f"{what}: {counts}{tail}{took}")
 
 

@@ -152,6 +152,7 @@ def test_two_different_edits_of_one_place_are_refused() -> None:
         (symbol("main", "def main():\n    return 1 &lt; 2 and 3 &gt; 2"), "    return 1 < 2 and 3 > 2\n"),
         (edit("    return Box()", "    return 6 &amp; 3"), "    return 6 & 3\n"),
         (edit("    return Box()", "    return &#39;&amp;lt;&#39;"), "    return '&lt;'\n"),
+        (edit("    return Box()", "    return 6 &#60; 3 &#x3e; 2"), "    return 6 < 3 > 2\n"),
         (edit("    return Box()", "    return '&lt;'"), "    return '&lt;'\n"),
         (create("new.py", "x = &quot;a&quot;\n"), 'x = "a"\n'),
     ],
@@ -185,6 +186,16 @@ def test_a_refused_text_with_entities_is_told_about_them() -> None:
     (report,) = apply(edit("nowhere &lt; at all", "y")).result.reports
     assert report.code is EditCode.NO_MATCH
     assert report.detail.endswith("write <, > and & themselves, not &lt;, &gt; and &amp;")
+
+
+def test_the_summary_says_why_a_file_must_stay_and_what_does_not_parse() -> None:
+    rules = EditRules(targets=RULES.targets, uneditable={"a.py": "filter driver 'lfs' does not run here"})
+    refused = apply(edit("    return Box()", "    return (", "a.py"))
+    assert refused.result.error_info.startswith("edit 1 (a.py): SYNTAX: the file no longer parses")
+    kept = apply_edits((edit("    return Box()", "    return 1", "a.py"),), FILES, CONTEXT, rules)
+    assert kept.result.error_info == (
+        "edit 1 (a.py): PROTECTED: a.py is not editable: filter driver 'lfs' does not run here"
+    )
 
 
 def test_no_edits_are_no_success() -> None:

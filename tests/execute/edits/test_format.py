@@ -119,6 +119,10 @@ HEREDOC = "cat <<EOF >Readme.\n```\nx\n```\nEOF."
         ("a.html", ("<pre>\nx\n</pre>",), ("<pre>\nx\n</pre>",)),
         ("a.md", ("```markdown\n# A\n\n```sh\nls\n```\n```",), ("# A\n\n```sh\nls\n```",)),
         ("README.md", (FENCED,), (FENCED,)),
+        ("requirements.txt", ("```text\nidna\n```",), ("idna",)),
+        ("notes.txt", ("```\na\n```\nor\n```\nb\n```",), ("```\na\n```\nor\n```\nb\n```",)),
+        ("a.py", ("  ```python\n  if x:\n      y = 1\n  ```",), ("if x:\n    y = 1",)),
+        ("a.py", ("<![CDATA[\n```python\nx = 1\n```\n]]>",), ("x = 1",)),
         ("a.py", ("", ""), ("", "")),
     ],
 )

@@ -101,6 +101,8 @@ def test_an_edit_is_read_with_its_line() -> None:
         SIMPLE.replace('"src/a.py"', "`src/a.py`"),
         SIMPLE.replace('file="src/a.py"', "file = src/a.py "),
         SIMPLE.replace("</replacement>\n</edit>", "</replacement></edit>"),
+        f"What I change:\n\n1. {SIMPLE}",
+        SIMPLE.replace("<edit", "- <edit"),
         SIMPLE + "\nI used `<search>` as told, and </edit> in a sentence.",
     ],
 )

@@ -12,7 +12,6 @@ from clean_room_agent.execute.edits.search_replace import (
     indentation,
     line_of,
     reindented,
-    units_of,
     with_own_characters,
 )
 
@@ -229,47 +228,6 @@ def test_the_modules_example_is_as_it_says(search: str, tier: int, added: str) -
     match = find(text, search)
     assert match.tier == tier
     assert [hit.shift for hit in match.hits] == [Shift(added=added)]
-
-
-TABS = "class A:\n\tdef f(self):\n\t\treturn 1\n"
-BLANKS = TABS.replace("\t", "    ")
-
-
-ALIGNED = "class A {\n\t/**\n\t * x\n\t */\n\tf() {\n\t\treturn (1 +\n\t\t        2);\n\t}\n}\n"
-TWO = "class A {\n  f() {\n    return 1;\n  }\n}\n"
-
-
-@pytest.mark.parametrize(
-    ("file", "texts", "expected"),
-    [
-        (TABS, ("        for x in y:\n            z", "    z"), ("\t\tfor x in y:\n\t\t\tz", "\tz")),
-        (TABS, ("", "  if x:\n    y"), ("", "\tif x:\n\t\ty")),
-        (TABS, ("", "        return 1"), ("", "\treturn 1")),
-        (
-            TABS,
-            ("", "    x = (1 +\n         2)\n    if x:\n        y"),
-            ("", "\tx = (1 +\n\t\t 2)\n\tif x:\n\t\ty"),
-        ),
-        (BLANKS, ("", "\tif x:\n\t\ty\n\n"), ("", "    if x:\n        y\n\n")),
-        (
-            ALIGNED,
-            ("", "  f() {\n    /*\n     * y\n     */\n  }"),
-            ("", "\tf() {\n\t\t/*\n\t\t * y\n\t\t */\n\t}"),
-        ),
-        (TWO, ("    f() {\n        return 1;", "    f() {"), ("  f() {\n    return 1;", "  f() {")),
-        (TWO, ("    return 1;", "    if (x) {\n        y"), ("    return 1;", "    if (x) {\n        y")),
-        (TABS, ("", "\tif x:\n\t\ty"), ("", "\tif x:\n\t\ty")),
-        (BLANKS, ("", "  x"), ("", "  x")),
-        (TABS, ("", "   x\n     y"), ("", "   x\n     y")),
-        (TABS + "    z = 1\n", ("", "    x"), ("", "    x")),
-        (TABS, ("", "    x\n\ty"), ("", "    x\n\ty")),
-        ("x = 1\n", ("", "    x"), ("", "    x")),
-    ],
-)
-def test_an_answer_takes_the_units_of_its_files_indentation_where_they_are_clear(
-    file: str, texts: tuple[str, str], expected: tuple[str, str]
-) -> None:
-    assert units_of(file, *texts) == expected
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,12 @@ def test_a_file_in_tabs_stays_in_tabs() -> None:
         done = apply(PLACE, text, answer)
         assert isinstance(done, str), done
         assert done == right
+    after = "if not values:\n    return 0\nreturn total / len(values)"
+    for lead in ("", "        "):
+        lines = "\n".join(lead + line for line in after.split("\n"))
+        done = apply(PLACE, text, (f"{lead}return total / (len(values) + 1)", lines))
+        assert isinstance(done, str), done
+        assert "\t\tif not values:\n\t\t\treturn 0\n\t\treturn total / len(values)\n" in done
 
 
 def test_an_answer_with_windows_line_ends_is_read() -> None:

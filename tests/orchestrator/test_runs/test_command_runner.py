@@ -485,8 +485,70 @@ def test_pytest_and_unittest_in_one_command_count(write: Write, run: Runner) -> 
     case = "import unittest\nclass A(unittest.TestCase):\n    def test_u(self): self.assertEqual(1, 2)\n"
     write({"a/test_a.py": case, "b/test_b.py": "def test(): pass\n"})
     found = run(f"{sys.executable} -m unittest discover -s a; {PYTEST} b")
-    assert found.report.outcomes == {"b/test_b.py::test": "passed", "test_a.A.test_u": "failed"}
-    assert [(one.name, one.actual, one.expected) for one in found.failing] == [("test_a.A.test_u", "1", "2")]
+    assert found.report.outcomes == {"b/test_b.py::test": "passed", "a.test_a.A.test_u": "failed"}
+    assert [(one.name, one.actual, one.expected) for one in found.failing] == [
+        ("a.test_a.A.test_u", "1", "2")
+    ]
+
+
+CASE = """\
+import unittest
+class A(unittest.TestCase):
+    def test_u(self):
+        for number in {numbers}:
+            with self.subTest(number=number): self.assertEqual(number, 1)
+class B(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): {setup}
+    def test_b(self): pass
+"""
+UNITTEST = f"{sys.executable} -m unittest"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"{UNITTEST} discover -s a && {UNITTEST} discover -s b-2",
+        f"{UNITTEST} discover -v -s a && {UNITTEST} discover -v -s b-2",
+        f"(cd a; {UNITTEST} -q test_it) && (cd b-2; {UNITTEST})",
+    ],
+)
+def test_modules_of_one_name_that_unittest_finds_in_two_folders_are_kept_apart(
+    command: str, write: Write, run: Runner
+) -> None:
+    write(
+        {
+            "a/test_it.py": CASE.format(numbers=[1], setup="pass"),
+            "b-2/test_it.py": CASE.format(numbers=[1, 2], setup="raise OSError"),
+            "b-2/test_no.py": "import no\n",
+        }
+    )
+    found = run(command)
+    assert found.report.outcomes == {
+        "a.test_it.A.test_u": "passed",
+        "a.test_it.B.test_b": "passed",
+        "b-2.test_it.A.test_u": "failed",
+        "b-2.test_it.B.setUpClass": "error",
+        "unittest.loader._FailedTest.b-2.test_no": "error",
+    }
+    failing = {one.name: (one.path, one.line, one.actual) for one in found.failing}
+    assert failing["b-2.test_it.A.test_u"] == ("b-2/test_it.py", 5, "2")
+    again = rerun_command(run(f"{UNITTEST} discover -s b-2"), ["b-2.test_it.A.test_u"])
+    assert again is not None
+    assert run(again).report.outcomes["b-2.test_it.A.test_u"] == "failed"
+
+
+def test_files_of_tests_that_run_themselves_name_each_of_them(write: Write, run: Runner) -> None:
+    case = CASE.format(numbers=[1], setup="pass") + "unittest.main()\n"
+    write({"a/test_it.py": case, "b/test_it.py": case.replace("[1]", "[2]"), "b/tests.py": "assert 1\n"})
+    report = run(f"for one in */*.py; do {sys.executable} $one; done").report
+    assert report.outcomes == {
+        "a.test_it.A.test_u": "passed",
+        "a.test_it.B.test_b": "passed",
+        "b.test_it.A.test_u": "failed",
+        "b.test_it.B.test_b": "passed",
+    }
+    assert report.named
 
 
 def test_a_report_that_was_changed_hides_no_failure(write: Write, run: Runner) -> None:

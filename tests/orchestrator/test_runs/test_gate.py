@@ -242,6 +242,7 @@ def test_a_command_that_fails_as_before_though_no_test_does_keeps_nothing_from_b
     green, red = pytest_run(a="passed", b="passed"), pytest_run(a="failed", b="passed")
     assert judge_final(below(green), below(green), accept).complete
     assert judge_final(below(red), below(green), accept).complete
+    assert judge_final(red, below(green), accept).complete  # pytest && coverage report
     assert judge_final(
         pytest_run(returncode=3, a="passed"), pytest_run(returncode=3, a="passed"), accept
     ).complete
@@ -250,7 +251,8 @@ def test_a_command_that_fails_as_before_though_no_test_does_keeps_nothing_from_b
 def test_a_command_that_fails_otherwise_than_before_is_told_with_its_reason() -> None:
     green = pytest_run(a="passed")
     assert not judge_final(pytest_run(returncode=2, a="passed"), below(green), "all-pass").complete
-    assert not judge_final(pytest_run(a="failed"), below(green), "all-pass").complete
+    enough = below(pytest_run(a="failed"), "Required test coverage of 40% reached. Total coverage: 43.00%")
+    assert not judge_final(enough, below(green), "all-pass").complete
     verdict = judge_final(green, below(green), "all-pass")
     said = "the command exits with 1 though no test fails: ERROR: Coverage failure: total of 43 is less than fail-under=95"
     assert (verdict.complete, verdict.reason) == (False, said)

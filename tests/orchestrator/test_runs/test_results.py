@@ -15,6 +15,7 @@ from clean_room_agent.orchestrator.test_runs.results import (
     function_of_numbered,
     has_replaced,
     missed_threshold,
+    telling_lines,
 )
 
 CHAINED = """Traceback (most recent call last):
@@ -104,6 +105,18 @@ def test_a_coverage_that_is_too_low_is_known_by_its_line(line: str) -> None:
 
     assert missed_threshold(ended(1)) == line
     assert not missed_threshold(ended(0))
+    line = "Required test coverage of 95% reached. Total coverage: 97.00%"
+    assert not missed_threshold(ended(1))
+
+
+def test_what_npm_adds_to_an_error_tells_nothing() -> None:
+    printed = """\
+npm error code ENOENT
+npm error enoent Could not read package.json
+npm error enoent
+npm error A complete log of this run can be found in: /root/.npm/_logs/a.log
+"""
+    assert telling_lines(printed)[-1] == "npm error enoent Could not read package.json"
 
 
 def test_of_names_that_change_the_number_of_results_counts() -> None:
@@ -133,6 +146,7 @@ def test_a_number_of_results_that_changes_is_the_least() -> None:
     [
         ("m.C.test_17", "m.C.test_4", "m.C", "m.C.~1"),
         ("a.test.js > on 17:00", "a.test.js > on 17:01", "a.test.js", "a.test.js > ~1"),
+        ("a.test.js > of 0.17", "a.test.js > of 0.4", "a.test.js", "a.test.js > ~1"),
         ("t.py::C::test_x17", "t.py::C::test_x4", "t.py::C", "t.py::C::~1"),
     ],
 )

@@ -22,6 +22,7 @@ from clean_room_agent.execute.edits.definitions import (
 )
 from clean_room_agent.execute.edits.feedback import nearest, unseen_difference
 from clean_room_agent.execute.edits.format import holds_tags, holds_unpaired_tags, unescaped
+from clean_room_agent.execute.edits.indent_units import units_of
 from clean_room_agent.execute.edits.insert import insertion
 from clean_room_agent.execute.edits.rules import (
     EditOutcome,
@@ -40,7 +41,6 @@ from clean_room_agent.execute.edits.search_replace import (
     find,
     fitted,
     line_of,
-    units_of,
     with_own_characters,
 )
 from clean_room_agent.execute.edits.static_checks import name_fault, syntax_fault
@@ -48,6 +48,8 @@ from clean_room_agent.syntax import grammar_of, parses_cleanly
 
 ENTITIES = "write <, > and & themselves, not &lt;, &gt; and &amp;"
 OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
+SAID_WHY = frozenset({EditCode.PROTECTED, EditCode.SYNTAX, EditCode.UNDEFINED})
+"""Refusals of which the summary says why: other codes say it themselves, or need the text that really stands there."""
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
 
 
@@ -192,7 +194,7 @@ class _EditedTexts:
     def _outcome(self, edit: PatchEdit) -> EditOutcome:
         file = self._file(edit.file_path)
         if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
-            search, replacement = units_of(file.text, edit.search, edit.replacement)
+            search, replacement = units_of(edit.file_path, file.text, edit.search, edit.replacement)
             edit = replace(edit, search=search, replacement=replacement)
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         if refusal is None and file.text is None:
@@ -441,7 +443,9 @@ def _overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
 
 
 def _summary(reports: list[EditReport]) -> str:
-    refused = [report for report in reports if not report.code.accepted]
     return "; ".join(
-        f"edit {report.index + 1} ({report.file_path}): {report.code.value}" for report in refused
+        f"edit {report.index + 1} ({report.file_path}): {report.code.value}"
+        + (f": {report.detail}" if report.code in SAID_WHY else "")
+        for report in reports
+        if not report.code.accepted
     )

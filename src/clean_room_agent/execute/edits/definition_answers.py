@@ -22,9 +22,10 @@ from msgspec import Struct
 from tree_sitter import Node
 
 from clean_room_agent.execute.edits.definitions import EditableDefinition, definitions
+from clean_room_agent.execute.edits.indent_units import rows_in_strings
 from clean_room_agent.execute.edits.search_replace import indentation, line_of, reindented
 from clean_room_agent.languages.nodes import Nodes
-from clean_room_agent.syntax import import_lines, is_bare_string, node_text, nodes_of, tree_of, walk
+from clean_room_agent.syntax import import_lines, is_bare_string, node_text, nodes_of, tree_of
 
 QUOTES = ('"""', "'''")
 HEAD_CHARS = 120
@@ -112,7 +113,7 @@ class _Place(Struct, frozen=True, kw_only=True):
 
     def moved(self, code: str, old: str) -> str:
         """The code at the indentation of `old`; what a string holds stays as it is."""
-        return reindented(code, old, fixed=_rows_in_strings(self.path, code))
+        return reindented(code, old, fixed=rows_in_strings(self.path, code))
 
     def parts(self) -> _Parts | None:
         return _parts(self.path, self.text, self.span)
@@ -301,16 +302,6 @@ def _lacks_lead(place: _Place, old: _Parts, new: _Parts) -> bool:
     if place.only:
         return lead != known and set(lead) <= set(known)
     return bool(known) and not lead and old.parameters == new.parameters
-
-
-def _rows_in_strings(path: str, code: str) -> frozenset[int]:
-    """The 0-based rows that begin within a string, so that their blanks belong to it; docstrings left out."""
-    tree, nodes = tree_of(code.encode("utf-8", "replace"), path), nodes_of(path)
-    rows: set[int] = set()
-    for node in [] if tree is None else walk(tree.root_node):
-        if node.type in nodes.strings and not (node.parent is not None and is_bare_string(node.parent)):
-            rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
-    return frozenset(rows)
 
 
 def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:

@@ -49,7 +49,7 @@ TAG = re.compile(
     rf"|(?P<block>{_BLOCK_NAMES})(?P<attributes>(?:[\s,]+\w+\s*[=:]\s*(?:{_ANY_VALUE}))*)[\s,]*(?P<single>/?))>"
 )
 ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*[=:]\s*(?:{VALUE})")
-ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#0*39|#0*34|#[xX]0*2[27]);")
+ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d+|#[xX][\da-fA-F]+);")
 BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(rf"</[ \t]*(?:{_any_case('create', 'insert', 'edit')}|{_CONTENT_NAMES})[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
@@ -69,7 +69,7 @@ MARKDOWN = frozenset({"md", "markdown"})
 MARKUP_SUFFIXES = frozenset({".xml", ".xsd", ".xsl", ".svg", ".html", ".htm", ".xhtml", ".vue", ".plist"})
 """Files in which CDATA is code."""
 PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".qmd", ".rmd", ".adoc"})
-"""Files in which a fence is text of its own: nothing is taken off there."""
+"""Files in which a fence is text of its own: none is taken off there but around the whole."""
 MAX_BLOCKS = 16
 MAX_CHANGES = 8
 """Pairs of search and replacement in one block."""
@@ -245,7 +245,7 @@ def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
         return texts
     alone = len(texts) == 1
     if is_prose(path):
-        return (_without_markdown(texts[0]),) if alone else texts
+        return (_without_fence_of_document(path, texts[0]),) if alone else texts
     bare = tuple(_without_fence(text, path, alone=alone) if text else "" for text in texts)
     return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
 
@@ -260,22 +260,26 @@ def is_prose(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in PROSE_SUFFIXES
 
 
-def _without_markdown(text: str) -> str:
-    """A document without the fence around the whole of it."""
+def _without_fence_of_document(path: str, text: str) -> str:
+    """A document without the fence around the whole of it, which only Markdown may have of its own."""
     lines = text.strip("\n").split("\n")
     opening, closing = FENCE_LINE.match(lines[0]), FENCE_LINE.match(lines[-1])
     if opening is None or closing is None or len(lines) < 2 or not _closes(closing, opening):
         return text
-    return "\n".join(lines[1:-1]) if opening["info"].strip().lower() in MARKDOWN else text
+    is_plain = path.endswith(".txt") and not any(map(FENCE_LINE.match, lines[1:-1]))
+    return "\n".join(lines[1:-1]) if is_plain or opening["info"].strip().lower() in MARKDOWN else text
 
 
 def _without_fence(text: str, path: str, *, alone: bool) -> str | None:
     if PurePosixPath(path).suffix.lower() not in MARKUP_SUFFIXES:
         if (inside := CDATA.match(text)) is not None:
-            return inside[1]
+            return _without_fence(inside[1], path, alone=alone) or inside[1]
         if alone and (inside := WRAPPED.match(text)) is not None:
             return _without_fence(inside[2], path, alone=alone) or inside[2]
     lines = text.strip("\n").split("\n")
+    if alone and FENCE_LINE.match(lines[0]):
+        lead = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+        lines = [line.removeprefix(lead) for line in lines]
     marks = [(index, match) for index, line in enumerate(lines) if (match := FENCE_LINE.match(line))]
     if not marks:
         return None

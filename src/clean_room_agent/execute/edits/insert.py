@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import EditableDefinition, SymbolSpan, definitions, named
+from clean_room_agent.execute.edits.indent_units import indent_unit
 from clean_room_agent.execute.edits.rules import EditOutcome
 from clean_room_agent.execute.edits.search_replace import (
     Splice,
-    indent_unit,
     indentation,
     line_of,
     reindented,

@@ -29,6 +29,10 @@ FILE = ("file", "path", "filename", "file_path", "filepath")
 """The attribute that names the file, and what models write in its place."""
 KEYWORD = re.compile(r"(?:async\s+)?(?:def|class|function|func)\s+|\(\)\Z")
 """What models write around the name of a definition."""
+BULLET = re.compile(
+    r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+(?=<(?:edit|insert|create|delete)[\s,]+\w+[ \t]*=)", re.MULTILINE
+)
+"""What makes a block an item of a list."""
 PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
 
 
@@ -105,7 +109,7 @@ def _normalised(text: str) -> str:
     r"""`text` with `\n` line ends and blanked thinking; line numbers stay those of the answer."""
     body = text.removeprefix("\ufeff").replace("\r\n", "\n")
     start, end = answer_span(body)
-    return "\n" * body.count("\n", 0, start) + body[start:end]
+    return "\n" * body.count("\n", 0, start) + BULLET.sub("", body[start:end])
 
 
 def _blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:

@@ -25,10 +25,8 @@ there is no approximate matching.
 import difflib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import zip_longest
-from math import gcd
 
 from msgspec import Struct
 
@@ -378,55 +376,6 @@ def reindented(text: str, old: str, *, fixed: Collection[int] = ()) -> str:
         return text
     moved = shift.applied(text, fixed=fixed)
     return text if moved is None else moved
-
-
-def units_of(file: str, search: str, replacement: str) -> tuple[str, str]:
-    """Search text and replacement of an answer, indented by the file's unit, a tab or some blanks, in place of their own; what
-    is less than a unit, such as an alignment, stays. As they are where a unit is not known, or where both are blanks and the search
-    text is found.
-    """
-    theirs, ours = indent_unit(file), indent_unit(search, replacement)
-    if not (theirs and ours) or theirs == ours:
-        return search, replacement
-    if theirs[0] == ours[0] and (not search.strip() or find(file, search).hits):
-        return search, replacement
-    return _translated(search, ours, theirs), _translated(replacement, ours, theirs)
-
-
-def indent_unit(*texts: str) -> str:
-    """One level of indentation: a tab, or by how many blanks most blocks are deeper than the line that opens them; without a
-    block, what the indentations have in common. "" if lines begin with either, or with single blanks.
-    """
-    deeper: Counter[str] = Counter()
-    found: set[str] = set()
-    for text in texts:
-        above, opens = "", False
-        for line in text.split("\n"):
-            body = line.strip()
-            if not body or body.startswith("*"):  # within a comment of JavaScript
-                continue
-            lead = line[: len(line) - len(line.lstrip())]
-            found.add(lead)
-            if opens and lead != above and lead.startswith(above):
-                deeper[lead.removeprefix(above)] += 1
-            above, opens = lead, body.endswith((":", "{"))
-    found.discard("")
-    if {lead[0] for lead in found} == {"\t"}:
-        return "\t"
-    if not found or any(set(lead) != {" "} for lead in found):
-        return ""
-    unit = deeper.most_common(1)[0][0] if deeper else " " * gcd(*map(len, found))
-    return unit if len(unit) > 1 else ""
-
-
-def _translated(text: str, unit: str, other: str) -> str:
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        depth = 0
-        while line.strip() and line.startswith(unit, depth * len(unit)):
-            depth += 1
-        lines[number] = other * depth + line[depth * len(unit) :]
-    return "\n".join(lines)
 
 
 def indentation(text: str) -> str:

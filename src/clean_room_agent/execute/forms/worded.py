@@ -29,7 +29,8 @@ from clean_room_agent.execute.edits.definition_answers import (
     whole_definition,
 )
 from clean_room_agent.execute.edits.definitions import definitions
-from clean_room_agent.execute.edits.search_replace import fitted, indentation, line_of, units_of
+from clean_room_agent.execute.edits.indent_units import units_of
+from clean_room_agent.execute.edits.search_replace import fitted, indentation, line_of
 from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault, undefined_names
 from clean_room_agent.execute.forms.place import (
     SAME,
@@ -235,7 +236,7 @@ def _with_definition(place: Place, text: str, answer: str) -> str | Refused:
     read: dict[str, tuple[WholeDefinition, str]] = {}
     reason = "it has no code"
     for block in blocks:
-        code = units_of(text, "", block)[1]
+        code = units_of(place.path, text, "", block)[1]
         found = whole_definition(place.path, text, (old.start, old.end), place.name, code, only=True)
         if isinstance(found, WholeDefinition):
             read[fitted(text, old.start, old.end, found.text).applied(text)] = found, code
@@ -407,7 +408,7 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
         return Refused(reason=f"{place.path} does not define {place.name} there")
     document = docstring_of(node, parsed.nodes)
     hidden = range(0) if document is None else range(document.start_point.row, document.end_point.row + 1)
-    before, after = (_trimmed(block) for block in answer)
+    before, after = (_trimmed(block) for block in units_of(place.path, text, *answer))
     wanted = [line.strip() for line in before]
     if not wanted:
         return Refused(reason="the answer copies no line")

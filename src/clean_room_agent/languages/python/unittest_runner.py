@@ -1,6 +1,7 @@
 """unittest: what it prints, in which it is asked to name its tests, with what the guard recorded.
 
-A test is named `module.Class.test`; a module that could not be loaded by `unittest.loader._FailedTest.module`.
+A test is named `module.Class.test`; a module that could not be loaded by `unittest.loader._FailedTest.module`. The module begins at
+the top of the tree, where the guard is loaded; else where discovery did.
 """
 
 import re
@@ -20,12 +21,14 @@ VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$",
 COUNT = re.compile(r"([a-z ]+)=(\d{1,9})(?!\d)")
 STARTED = re.compile(r"-m unittest(?: +discover)?(?=\s|$)")
 VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
+NAMED_PARTS = 3
+"""Of a name, its last parts that unittest knows it by: where its own name begins is not known here."""
 RULE = "=" * 70
 THIN_RULE = "-" * 70
 HEADING = re.compile(
-    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+) \((?P<where>[\w.]+)\)(?P<sub> [(\[].*)?"
+    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+) \((?P<where>[\w.-]+)\)(?P<sub> [(\[].*)?"
 )
-TEST = re.compile(r"(?P<method>\w+) \((?P<where>[\w.]+)\)(?: \.\.\. ?(?P<rest>.*))?")
+TEST = re.compile(r"(?P<method>\w+) \((?P<where>[\w.-]+)\)(?: \.\.\. ?(?P<rest>.*))?")
 STATUS = re.compile(
     r"(?:.*? \.\.\. ?)?(?P<word>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)"
 )
@@ -70,7 +73,8 @@ class UnittestRunner(TestRunner):
     def only(self, command: str, names: Collection[str]) -> str | None:
         if not STARTED.search(command):
             return None
-        return " ".join([command, *(f"-k {shlex.quote(name)}" for name in names)])
+        ends = dict.fromkeys(".".join(name.split(".")[-NAMED_PARTS:]) for name in names)
+        return " ".join([command, *(f"-k {shlex.quote(end)}" for end in ends)])
 
     def full_name(self, path: str, test: str) -> str:
         """The end of the name alone: where discovery began is not known here."""

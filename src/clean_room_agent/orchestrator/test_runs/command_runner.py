@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field, structs
 
 from clean_room_agent import proc, safe_open
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.test_results import RED, Failure, Reading, TestReport, merge, together
 from clean_room_agent.errors import ConfigError
@@ -183,7 +184,7 @@ class CommandRunner(Struct, kw_only=True):
         are newly failing ones.
         """
         command = rerun_command(run, names)
-        what = what or f"{len(names)} newly failing again"
+        what = what or f"{counted(len(names), 'newly failing test')} again"
         return None if command is None else self._observed(command, what)
 
     def run_some_unseen(self, run: TestRun, names: Collection[str]) -> TestRun | None:

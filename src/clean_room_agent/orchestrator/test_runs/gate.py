@@ -48,6 +48,7 @@ from clean_room_agent.orchestrator.test_runs.results import (
     evidence_of,
     exit_without_failure,
     missed_threshold,
+    reached_threshold,
 )
 from clean_room_agent.orchestrator.test_runs.test_commands import newly_replaced
 
@@ -151,7 +152,7 @@ def judge_final(
     kept: bool = False,
 ) -> FinalVerdict:
     """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, or as
-    at the baseline though no test failed there (a threshold of coverage), no test fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
+    at the baseline though no test failed there, or below a threshold of coverage, no test fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
     baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
     flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
     read, exit 0 decides. `goals` are red tests that were added to show that the task is done: they do not count here, nor does
@@ -303,13 +304,13 @@ def _unexplained(before: TestRun, after: TestRun) -> str:
 
 def ends_as_before(baseline: TestRun, final: TestRun) -> bool:
     """Whether the command fails though no test does, and did so at the baseline, too: there with the same exit code, or, beside
-    red tests, because of a coverage that is too low.
+    red tests, because of a coverage that is too low or, since tests failed, was not looked at.
     """
     if not exit_without_failure(final):
         return False
     if exit_without_failure(baseline):
         return final.end.returncode == baseline.end.returncode
-    return bool(missed_threshold(baseline) and missed_threshold(final))
+    return bool(missed_threshold(final) and baseline.red()) and not reached_threshold(baseline)
 
 
 def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:

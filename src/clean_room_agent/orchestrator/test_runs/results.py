@@ -9,14 +9,12 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.artifacts.test_results import RED, SEVERITY, UNKNOWN, TestReport, merge
-from clean_room_agent.languages.test_names import is_of_file
+from clean_room_agent.languages.test_names import SEPARATOR, is_of_file
 from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, Trace
 from clean_room_agent.orchestrator.test_runs.test_commands import Watched
 
 EXCERPT_BOUND = 20_000
 NUMBER_MARK = "~"
-LAST_MARK = re.compile(r"(?s)(.*)( > |::|\.)(.*)")
-"""A test's name up to its last part, the mark before that, and that."""
 
 
 class CommandEnd(Struct, frozen=True, kw_only=True):
@@ -170,15 +168,19 @@ def _group(name: str) -> str:
     """The function of a test with parameters; of another one, its class or suite."""
     if "::" in name and name.endswith("]"):
         return name.partition("[")[0]
-    found = LAST_MARK.match(name)
-    return found[1] if found else ""
+    return _parts(name)[0]
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """A test's name up to its last part, the mark before that, and that; a title may hold dots."""
+    mark = next((mark for mark in (SEPARATOR, "::") if mark in name), "" if " " in name else ".")
+    return name.rpartition(mark) if mark else ("", "", name)
 
 
 def _numbered(group: str, name: str, number: int) -> str:
     if name.startswith(f"{group}["):
         return f"{group}[{NUMBER_MARK}{number}]"
-    found = LAST_MARK.match(name)
-    return f"{group}{found[2] if found else ''}{NUMBER_MARK}{number}"
+    return f"{group}{_parts(name)[1]}{NUMBER_MARK}{number}"
 
 
 def function_of_numbered(name: str) -> str:
@@ -186,8 +188,8 @@ def function_of_numbered(name: str) -> str:
     function, marked, _ = name.partition(f"[{NUMBER_MARK}")
     if marked:
         return function
-    found = LAST_MARK.match(name)
-    return "" if found and found[3].startswith(NUMBER_MARK) else name
+    _, mark, last = _parts(name)
+    return "" if mark and last.startswith(NUMBER_MARK) else name
 
 
 MAX_TESTS = 50
@@ -197,7 +199,11 @@ THRESHOLD = re.compile(
     r"coverage failure|required (?:test )?coverage|coverage\b.*\bthreshold\b", re.IGNORECASE
 )
 """What tools say of a coverage that is too low."""
+REACHED = re.compile(r"required (?:test )?coverage.*(?<!not )reached", re.IGNORECASE)
+"""What one of them says of a coverage that is not."""
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
+UNTELLING = re.compile(r"A complete log of this run can be found|npm (?:error|ERR!)(?: \w+)?\Z")
+"""What npm prints below an error."""
 
 
 def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
@@ -229,7 +235,8 @@ def evidence_of(run: TestRun, *, left_out: Collection[str] = ()) -> Evidence:
 def telling_lines(output: str) -> list[str]:
     """The lines of `output` about errors, in order: the last `MAX_MESSAGES`, or its last 20 lines if there are none."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
-    return [line for line in lines if TELLING.search(line)][-MAX_MESSAGES:] or lines[-20:]
+    found = [line for line in lines if TELLING.search(line) and not UNTELLING.search(line)]
+    return found[-MAX_MESSAGES:] or lines[-20:]
 
 
 def missed_threshold(run: TestRun) -> str:
@@ -237,7 +244,12 @@ def missed_threshold(run: TestRun) -> str:
     if run.end.returncode == 0:
         return ""
     lines = (line.strip() for line in run.end.excerpt.split("\n"))
-    return next((line for line in lines if THRESHOLD.search(line)), "")
+    return next((line for line in lines if THRESHOLD.search(line) and not REACHED.search(line)), "")
+
+
+def reached_threshold(run: TestRun) -> bool:
+    """Whether the output says that enough is covered by tests."""
+    return REACHED.search(run.end.excerpt) is not None
 
 
 def exit_without_failure(run: TestRun) -> str:

@@ -257,7 +257,7 @@ class WorktreePool:
         first = self.first
         if len(commits) <= 1 or first.config.parallel == 1:
             return self.at_each(commits, CommandRunner.run_step)
-        first.observer.notice(TestsStarted(what=f"{len(commits)} candidates'"))
+        first.observer.notice(TestsStarted(what=f"{len(commits)} candidates' tests"))
         runs = self.at_each(commits, CommandRunner.run_step_unseen)
         for run in runs:
             first.observer.notice(finished("", run))

@@ -82,6 +82,8 @@ _copied: "list[tuple[str, str]]" = []
 """The report that the user asked for, if any, and where its copy goes."""
 _below: "list[str]" = []
 """The folder that pytest's names begin at, with a slash, if that is not the tree's top."""
+_above: "dict[str, str]" = {}
+"""Module of unittest's tests -> the folders of the tree above where its name begins, with dots."""
 _log: "list[int]" = []
 """The descriptor of this process's record of tests, once it is open."""
 _outcomes: "dict[str, list[str]]" = {}
@@ -362,6 +364,9 @@ if "pytest" in sys.modules:
 # For unittest.
 
 SKIPPED_MODULE = "unittest.loader.ModuleSkipped."
+UNLOADED = "unittest.loader._FailedTest."
+MAIN = "__main__."
+"""Begins the names of tests in a file that is run as a script; in its place comes where the file is."""
 ADDED = {
     "addSuccess": "passed",
     "addFailure": "failed",
@@ -372,6 +377,51 @@ ADDED = {
 }
 
 
+def dotted(name: str) -> str:
+    """The name of a test or a module of unittest from the top of the tree on: two folders may have modules of one name."""
+    for marked in (UNLOADED, SKIPPED_MODULE):
+        if name.startswith(marked):
+            return marked + dotted(name[len(marked) :])
+    head, bracket, inside = name.partition(" (")
+    if bracket and "." not in head:  # a class or module that could not be set up
+        return head + bracket + dotted(inside[:-1]) + inside[-1:]
+    parts = head.split(".")
+    for end in range(len(parts), 0, -1):
+        module = ".".join(parts[:end])
+        if module not in _above and module in sys.modules:
+            _note_above(module, getattr(sys.modules[module], "__file__", None))
+        if module in _above:
+            return _above[module] + name.replace(MAIN, "", 1)
+    return name
+
+
+def _note_above(module: str, file: "str | None") -> None:
+    if not file:
+        return
+    below = os.path.relpath(os.path.realpath(file), os.path.realpath(os.environ[TOP]))
+    parts, own = os.path.splitext(below)[0].split(os.sep), [] if module == "__main__" else module.split(".")
+    if parts[-1] == "__init__":
+        parts.pop()
+    above = parts[: len(parts) - len(own)]
+    if parts[len(above) :] == own and all(part.replace("-", "_").isidentifier() for part in above):
+        _above[module] = "".join(part + "." for part in above)
+
+
+def describe_fully(result_class: "Any") -> None:
+    """Print the names of tests from the top of the tree on."""
+    describe = result_class.getDescription
+
+    def described(self: "Any", test: "Any") -> str:
+        words: str = describe(self, test)
+        with contextlib.suppress(Exception):
+            head, bracket, inside = words.partition(" (")
+            name, closing, rest = inside.partition(")")
+            return head + bracket + dotted(name) + closing + rest
+        return words
+
+    result_class.getDescription = described
+
+
 def tell_tests(result_class: "Any") -> None:
     """Note the tests that begin and end, and what they come to."""
     start, stop, add_sub = result_class.startTest, result_class.stopTest, result_class.addSubTest
@@ -379,12 +429,12 @@ def tell_tests(result_class: "Any") -> None:
     def start_test(self: "Any", test: "Any") -> "Any":
         with contextlib.suppress(Exception):  # tests may call a result themselves, with anything
             _outcomes[test.id()] = []
-            tell("start", test.id())
+            tell("start", dotted(test.id()))
         return start(self, test)
 
     def stop_test(self: "Any", test: "Any") -> "Any":
         with contextlib.suppress(Exception):
-            tell("end", test.id(), *_outcomes.pop(test.id(), ()))
+            tell("end", dotted(test.id()), *_outcomes.pop(test.id(), ()))
         return stop(self, test)
 
     def add_sub_test(self: "Any", test: "Any", subtest: "Any", err: "Any") -> "Any":
@@ -399,7 +449,7 @@ def tell_tests(result_class: "Any") -> None:
                 if test.id() in _outcomes:
                     _outcomes[test.id()].append(outcome)
                 else:
-                    tell("end", test.id(), outcome)  # a class or module that could not be set up
+                    tell("end", dotted(test.id()), outcome)  # a class or module that could not be set up
             return add(self, test, *args)
 
         return added
@@ -434,7 +484,7 @@ def _ids(suite: "Any") -> "Iterator[str]":
         if hasattr(test, "__iter__"):
             yield from _ids(test)
         else:
-            yield test.id()
+            yield dotted(test.id())
 
 
 def _leave_out(suite: "Any") -> None:
@@ -446,7 +496,7 @@ def _leave_out(suite: "Any") -> None:
     suite._tests = [
         test
         for test in suite
-        if hasattr(test, "__iter__") or test.id().replace(SKIPPED_MODULE, "") not in _left_out
+        if hasattr(test, "__iter__") or dotted(test.id()).replace(SKIPPED_MODULE, "") not in _left_out
     ]
 
 
@@ -455,23 +505,34 @@ def tell_loaded(loader_class: "Any") -> None:
     get, load = loader_class._get_module_from_name, loader_class.loadTestsFromName
 
     def get_module(self: "Any", name: str) -> "Any":
-        if name in _left_out:
+        _note_place(self, name)
+        if dotted(name) in _left_out:
             raise sys.modules["unittest.case"].SkipTest("left out")
-        tell("load", name)
+        tell("load", dotted(name))
         module = get(self, name)
-        tell("loaded", name)
+        tell("loaded", dotted(name))
         return module
 
     def load_tests_from_name(self: "Any", name: str, module: "Any" = None) -> "Any":
-        if name in _left_out:
+        _note_place(self, name)
+        if dotted(name) in _left_out:
             return self.suiteClass()
-        tell("load", name)
+        tell("load", dotted(name))
         found = load(self, name, module)
-        tell("loaded", name)
+        tell("loaded", dotted(name))
         return found
 
     loader_class._get_module_from_name = get_module
     loader_class.loadTestsFromName = load_tests_from_name
+
+
+def _note_place(loader: "Any", name: str) -> None:
+    """Note where a module is that may fail to load."""
+    with contextlib.suppress(Exception):
+        for folder in (getattr(loader, "_top_level_dir", None), os.getcwd()):
+            file = os.path.join(folder or os.curdir, *name.split(".")) + ".py"
+            if name not in _above and os.path.isfile(file):
+                _note_above(name, file)
 
 
 def tell_results(result_class: "Any") -> None:
@@ -492,7 +553,7 @@ def note(exc: BaseException, test: "Any") -> None:
     if told is None:
         return
     test = getattr(test, "test_case", test)
-    told["name"] = test.id()
+    told["name"] = dotted(test.id())
     told["when"] = "FAIL" if isinstance(exc, getattr(test, "failureException", AssertionError)) else "ERROR"
     with open(os.path.join(os.environ[FOLDER], "python-%d.failures" % os.getpid()), "a") as file:
         file.write(json.dumps(told) + "\n")

@@ -207,7 +207,7 @@ def _write(record: "dict[str, Any]") -> None:
 
 
 def failures() -> "Any":
-    """The plugin that knows where pytest's names begin."""
+    """The plugin that knows where the runners' names begin."""
     return importlib.import_module("cra_failures")
 
 
@@ -298,8 +298,8 @@ def tell_results(result_class: "Any") -> None:
     def start_test(self: "Any", test: "Any") -> "Any":
         found = start(self, test)
         with _quietly():
-            os.environ[NOW] = test.id()
-            open_test(test.id())
+            os.environ[NOW] = failures().dotted(test.id())
+            open_test(failures().dotted(test.id()))
             resume()
         return found
 
@@ -318,7 +318,9 @@ def tell_results(result_class: "Any") -> None:
                     if current:
                         fail(error[1])
                     else:
-                        tell_unloaded(test.id(), error[1])  # a class or module that could not be set up
+                        tell_unloaded(
+                            failures().dotted(test.id()), error[1]
+                        )  # a class or module that could not be set up
             return add(self, test, *args)
 
         return added
@@ -336,7 +338,7 @@ def tell_loaded(module: "Any") -> None:
         with _quietly():
             error = sys.exc_info()[1]
             if error is not None:
-                tell_unloaded(str(name), error)
+                tell_unloaded(failures().dotted(str(name)), error)
         return make(name, *args)
 
     module._make_failed_import_test = made
@@ -347,7 +349,7 @@ def tell_loaded(module: "Any") -> None:
             return load(self, name, module)
         except Exception as exc:
             with _quietly():
-                tell_unloaded(name, exc)
+                tell_unloaded(failures().dotted(name), exc)
             raise
 
     module.TestLoader.loadTestsFromName = load_tests_from_name

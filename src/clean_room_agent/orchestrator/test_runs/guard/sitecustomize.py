@@ -48,8 +48,12 @@ def chain() -> None:
 
 
 def is_runner() -> bool:
-    """Whether this process was started as a test runner."""
-    return any(os.path.basename(word) in RUNNERS for word in sys.orig_argv[1:12])
+    """Whether this process was started as a test runner, or with a file of tests, which may run these itself."""
+    if any(os.path.basename(word) in RUNNERS for word in sys.orig_argv[1:12]):
+        return True
+    script = next((word for word in sys.orig_argv[1:] if word in ("-c", "-m") or word[:1] != "-"), "")
+    name = os.path.basename(script)
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith(("_test.py", "tests.py")))
 
 
 def foreign() -> "list[tuple[str, str]]":
@@ -134,7 +138,7 @@ def ask_for_failures() -> "Callable[[types.ModuleType], object]":
         ours = [PLUGIN] + [OBSERVE] * (OBSERVED in os.environ)
         named = os.environ.get("PYTEST_PLUGINS", "").split(",")
         os.environ["PYTEST_PLUGINS"] = ",".join(ours + [name for name in named if name and name not in ours])
-    elif RUNNERS.intersection(words):
+    elif is_runner():
         return tell_results
     return lambda _: None
 
@@ -148,6 +152,7 @@ def tell_results(module: "Any") -> None:
             importlib.import_module(OBSERVE).tell_results(module.TestResult)
     elif module.__name__ == "unittest.runner":
         importlib.import_module(PLUGIN).tell_found(module.TextTestRunner)
+        importlib.import_module(PLUGIN).describe_fully(module.TextTestResult)
     elif module.__name__ == "unittest.loader":
         importlib.import_module(PLUGIN).tell_loaded(module.TestLoader)
         if OBSERVED in os.environ:
