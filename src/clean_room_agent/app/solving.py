@@ -6,15 +6,25 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field, structs
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.apply_result import bring
+from clean_room_agent.app.fit.fitted import RECORDED, fitted, with_recorded
+from clean_room_agent.app.given_evidence import checked_evidence, places_of, together
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.model_server import first_model, loading
+from clean_room_agent.app.resumption import (
+    changes_since,
+    given_to,
+    recorded_config,
+    resumable,
+    with_earlier_flags,
+)
 from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
-from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence, GoalOutcome
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
@@ -26,6 +36,7 @@ from clean_room_agent.artifacts.outcomes import (
     RunStatus,
     TimeKind,
 )
+from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import (
@@ -36,6 +47,7 @@ from clean_room_agent.db.raw.runs import (
     get_orchestrator_run,
 )
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
+from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
 from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
@@ -44,21 +56,20 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
+from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import has_open_goal
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.setup import opened_run
+from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.live import Broadcast
+from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clean_room_agent.artifacts.plans import PlanArtifact
-    from clean_room_agent.orchestrator.finishing import Solved
-    from clean_room_agent.report.summary import Ending, RunSummary
 
 EXIT_CODES = {
     RunStatus.COMPLETE: 0,
@@ -104,9 +115,6 @@ def request_again(
     Raises:
         UsageError: no run begins like this, or it cannot be resumed.
     """
-    from clean_room_agent.app.fit.fitted import RECORDED
-    from clean_room_agent.app.resumption import recorded_config, resumable, with_earlier_flags
-
     require_text(hint, "--hint")
     wiring.require_record(workspace)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
@@ -140,16 +148,10 @@ def plan_given(
     if plan_file is not None and meta_file is not None:
         raise UsageError("--plan and --meta-plan exclude each other")
     if evidence != NOTHING_GIVEN:
-        from clean_room_agent.app.given_evidence import checked_evidence
-
         evidence = checked_evidence(workspace, evidence, folder=folder)
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(evidence=evidence), ""
-    from clean_room_agent.app.given_evidence import places_of
-    from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
-    from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
-
     plan = load_plan(read_given(path), str(path), places_of(workspace))
     if isinstance(plan, PlanArtifact):
         evidence = _with_evidence_of(workspace, plan, evidence)
@@ -165,9 +167,7 @@ def plan_given(
     return PlanGiven(meta_plan=plan.meta_plan, evidence=evidence), plan.task
 
 
-def _with_evidence_of(workspace: Workspace, plan: "PlanArtifact", evidence: GivenEvidence) -> GivenEvidence:
-    from clean_room_agent.app.given_evidence import checked_evidence, together
-
+def _with_evidence_of(workspace: Workspace, plan: PlanArtifact, evidence: GivenEvidence) -> GivenEvidence:
     told = plan.evidence
     own = GivenEvidence(tests=told.tests, checks=told.checks, files=told.files)
     return together(checked_evidence(workspace, own, folder=workspace.repo), evidence)
@@ -181,7 +181,7 @@ def run_solve(
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
     entered_at: str = "",
-) -> "tuple[int, RunSummary]":
+) -> tuple[int, RunSummary]:
     """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601); "" if unknown."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
@@ -233,11 +233,7 @@ def run_solve(
             _says_how_to_go_on(task_id),
             opened_run(parts) as run,
         ):
-            prepare_questions()
             baseline = run_baseline(run)
-            # Loaded while the tests ran.
-            from clean_room_agent.orchestrator.solve import solve
-
             solved = solve(run, given, baseline)
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
 
@@ -248,8 +244,6 @@ def _with_fit(settings: Settings, request: SolveRequest, *, live: bool) -> Setti
     """
     if not live and request.fit is None:
         return settings
-    from clean_room_agent.app.fit.fitted import fitted, with_recorded
-
     return fitted(settings) if live else with_recorded(settings, request.fit)
 
 
@@ -265,10 +259,10 @@ def _ended(
     services: wiring.Services,
     repo: Repository,
     request: SolveRequest,
-    solved: "Solved",
+    solved: Solved,
     interrupts: Interrupts,
     measured: tuple[tuple[int, int], float],
-) -> "tuple[int, RunSummary]":
+) -> tuple[int, RunSummary]:
     """The exit code and the final summary of a run that has just ended; its result is applied if requested.
 
     `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
@@ -300,8 +294,6 @@ def note_resumption(
     Raises:
         ConfigError: the finished part was judged by another test command than is configured now.
     """
-    from clean_room_agent.app.resumption import changes_since, given_to, recorded_config
-
     settings, record = services.settings, services.record
     then = record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
@@ -337,10 +329,8 @@ def _says_how_to_go_on(task_id: str) -> Iterator[None]:
 
 
 def _summary(
-    services: wiring.Services, repo: Repository, solved: "Solved", fullest: tuple[int, int], seconds: float
-) -> "RunSummary":
-    from clean_room_agent.report.summary import RunSummary, TestCounts, touched_of, turned_green
-
+    services: wiring.Services, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
+) -> RunSummary:
     spent, baseline = services.meter.read(), solved.baseline
     final = solved.judged.final if solved.judged else None
     restored = solved.judged.restored if solved.judged else None
@@ -365,19 +355,15 @@ def _summary(
     )
 
 
-def _ending(services: wiring.Services, result: OrchestratorResult) -> "Ending":
+def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
     """Why the run did not do what it should; empty if it did, as far as the tests show."""
-    from clean_room_agent.report.summary import Ending
-
     if result.status in WHOLE:
         return Ending()
-    from clean_room_agent.report.causes import ending_of
-
     return services.record.write(ending_of, result.task_id, reason=result.reason)
 
 
 def _apply(
-    repo: Repository, services: wiring.Services, solved: "Solved"
+    repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
     """Apply the result; returns the applied paths (None if something fails in the result, or it changed nothing), and the
     refusal.
@@ -385,8 +371,6 @@ def _apply(
     result = solved.result
     if result.status not in WHOLE or not solved.result_commit:
         return None, None
-    from clean_room_agent.app.apply_result import bring
-
     try:
         commits = {"base": solved.base_commit, "commit": solved.result_commit}
         return bring(repo, services.record, result.task_id, **commits), None
@@ -394,7 +378,7 @@ def _apply(
         return None, error
 
 
-def as_object(summary: "RunSummary") -> dict[str, Any]:
+def as_object(summary: RunSummary) -> dict[str, Any]:
     """The run as `--json` answers it."""
     result = summary.result
     return {

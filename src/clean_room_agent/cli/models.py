@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -16,6 +15,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.fit.fit_view import FitView, fit_view
 from clean_room_agent.app.fit.fitted import fits_of
+from clean_room_agent.app.fit.measuring import measure_models
+from clean_room_agent.app.fit.probe import Progress
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -29,9 +30,6 @@ from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
 from clean_room_agent.report.run_list import plain_table, size_text
-
-if TYPE_CHECKING:  # what only measuring needs
-    from clean_room_agent.app.fit.probe import Progress
 
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
@@ -142,7 +140,7 @@ def look_at_models(settings: Settings) -> ModelsView:
     )  # fmt: skip
 
 
-def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | ModelFault] | None") -> list[ModelJob]:
+def _jobs(router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None) -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
     for role in ROLES:
@@ -167,7 +165,7 @@ def _job(
     purpose: str,
     tag: str,
     window: int | None,
-    ask: "Callable[[str], ModelDetails | ModelFault] | None",
+    ask: Callable[[str], ModelDetails | ModelFault] | None,
 ) -> ModelJob:
     window = window or router.window_of(tag)
     found = ask(tag) if ask is not None else None
@@ -186,7 +184,7 @@ def _job(
     )
 
 
-def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | ModelFault]":
+def _asking(server: ModelServer, models: ModelsConfig) -> Callable[[str], ModelDetails | ModelFault]:
     """A function that looks up each model on the server once."""
 
     @cache
@@ -309,8 +307,6 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is
     configured. llama-server and others know a model only by its name: use --again after you have changed the file.
     """
-    from clean_room_agent.app.fit.measuring import measure_models
-
     workspace = output.opened(wiring.workspace_of(repo))
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget", "stages", "solve")
@@ -327,7 +323,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     return 1 if view.verdict else 0
 
 
-def _tell_progress(progress: "Progress") -> None:
+def _tell_progress(progress: Progress) -> None:
     left = ""
     if progress.seconds_left is not None:
         left = f", at most {math.ceil(progress.seconds_left / 60)} min left"

@@ -4,7 +4,7 @@ and next commands.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.names import counted, listed, relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
+from clean_room_agent.db.raw.failure_causes import CauseCount
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
@@ -21,9 +22,6 @@ from clean_room_agent.json_values import from_json
 from clean_room_agent.orchestrator.finishing import Solved, Touched
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.report.run_list import COLOURS
-
-if TYPE_CHECKING:
-    from clean_room_agent.db.raw.failure_causes import CauseCount
 
 SHOWN = 6
 SHOWN_FILES = 12
@@ -112,7 +110,7 @@ class TestCounts(Struct, frozen=True, kw_only=True):
 class Ending(Struct, frozen=True, kw_only=True):
     """Why a task is unfinished, as far as its calls, attempts and searches show it."""
 
-    counts: "tuple[CauseCount, ...]" = ()
+    counts: tuple[CauseCount, ...] = ()
     """Nearest to the end of the task first: attempts, then answers by kind of work, then searches."""
     lines: tuple[str, ...] = ()
     """One for each reported count, in words."""
