@@ -44,7 +44,6 @@ from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     append_events,
     find_task,
-    get_orchestrator_run,
 )
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
@@ -55,7 +54,7 @@ from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
+from clean_room_agent.orchestrator.events import Note, Observer
 from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import has_open_goal
@@ -66,8 +65,10 @@ from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
-from clean_room_agent.report.live import Broadcast
-from clean_room_agent.report.summary import Ending, RunSummary, TestCounts, touched_of, turned_green
+from clean_room_agent.report.run_view import outline
+from clean_room_agent.report.summary import Ending, RunSummary, touched_on_record
+from clean_room_agent.report.trace import RunTrace, read_trace
+from clean_room_agent.report.validation import last_of
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
@@ -209,12 +210,10 @@ def run_solve(
             watch=observer.notice,
         ) as services,
     ):
-        fullest = _Fullest()
-        watched = Broadcast((observer, fullest))
         given = request.given
         if services.resumed is not None:
             given = note_resumption(
-                services, services.resumed, watched, hint=request.hint, flags=request.flags
+                services, services.resumed, observer, hint=request.hint, flags=request.flags
             )
         task = task_of(settings, task_id, request.task, given)
         with (
@@ -222,7 +221,7 @@ def run_solve(
                 services,
                 repo,
                 task,
-                watched,
+                observer,
                 indexing=indexing,
                 command=request.command,
                 times=times,
@@ -235,7 +234,7 @@ def run_solve(
         ):
             baseline = run_baseline(run)
             solved = solve(run, given, baseline)
-        return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
+        return _ended(services, repo, request, solved, interrupts, started)
 
 
 def _with_fit(settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
@@ -261,19 +260,17 @@ def _ended(
     request: SolveRequest,
     solved: Solved,
     interrupts: Interrupts,
-    measured: tuple[tuple[int, int], float],
+    started: float,
 ) -> tuple[int, RunSummary]:
-    """The exit code and the final summary of a run that has just ended; its result is applied if requested.
-
-    `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
+    """The exit code and the final summary of a run that has just ended, and that began at `started` (monotonic seconds); its
+    result is applied if requested.
     """
-    fullest, started = measured
     applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
     seconds = seconds_used(services.session)
     if solved.result.status in ENDED or request.replay_of is not None:
         with interrupts.shield(is_last=True):
             services.end_task()
-    summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
+    summary = _summary(services, repo, solved, max(seconds, time.monotonic() - started))
     if refusal is not None:
         return refusal.exit_code, structs.replace(summary, not_applied=refusal.message)
     result = solved.result
@@ -328,30 +325,16 @@ def _says_how_to_go_on(task_id: str) -> Iterator[None]:
         raise
 
 
-def _summary(
-    services: wiring.Services, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
-) -> RunSummary:
-    spent, baseline = services.meter.read(), solved.baseline
-    final = solved.judged.final if solved.judged else None
-    restored = solved.judged.restored if solved.judged else None
-    row = services.record.write(get_orchestrator_run, solved.result.task_id)
-    files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
+def _summary(services: wiring.Services, repo: Repository, solved: Solved, seconds: float) -> RunSummary:
+    spent, result = services.meter.read(), solved.result
     return RunSummary(
-        result=solved.result,
-        files=files,
-        touched=touched_of(solved),
-        before=TestCounts.of(baseline),
-        after=TestCounts.of(final) if final else None,
-        turned_green=turned_green(baseline, final) if final else None,
-        restored=TestCounts.of(restored) if restored else None,
+        result=result,
+        trace=outline(services.record.write(read_trace, result.task_id)),
+        files=diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else (),
         calls=spent.calls,
         tokens=spent.tokens,
         seconds=seconds,
-        fullest=fullest,
-        carries_uncommitted=solved.base_commit
-        != (services.resumed.base_commit if services.resumed else repo.head),
-        generated=generated_in(row.snapshot) if row else (),
-        ending=_ending(services, solved.result),
+        ending=_ending(services, result),
     )
 
 
@@ -380,7 +363,8 @@ def _apply(
 
 def as_object(summary: RunSummary) -> dict[str, Any]:
     """The run as `--json` answers it."""
-    result = summary.result
+    result, trace = summary.result, summary.trace
+    touched = touched_on_record(trace.events)
     return {
         "task_id": result.task_id,
         "status": result.status.value,
@@ -390,13 +374,12 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "branch": result.branch,
         "files": to_shown(summary.files),
         "tests": {
-            "before": to_shown(summary.before),
-            "after": to_shown(summary.after),
-            "turned_green": summary.turned_green,
-            "restored": to_shown(summary.restored),
-            "touched": to_shown(summary.touched.files),
-            "gone": summary.touched.gone,
-            "skipped": summary.touched.skipped,
+            "before": _counts(trace, "baseline"),
+            "after": _counts(trace, "final"),
+            "restored": _counts(trace, "restored"),
+            "touched": to_shown(touched.files),
+            "gone": touched.gone,
+            "skipped": touched.skipped,
         },
         "parts": {"done": result.parts_completed, "total": result.total_parts},
         "steps": {"done": result.steps_completed, "total": result.total_steps},
@@ -406,22 +389,21 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "seconds": round(summary.seconds, 3),
         "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
         "carries_uncommitted": summary.carries_uncommitted,
-        "generated": to_shown(summary.generated),
+        "generated": to_shown(generated_in(trace.run.snapshot)) if trace.run else [],
         "applied": summary.applied,
         "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,
     }
 
 
-class _Fullest:
-    """Remembers the fullest prompt of a run."""
-
-    def __init__(self) -> None:
-        self.value = (0, 0)
-
-    def notice(self, event: Event) -> None:
-        """Compare a finished pass's fullest prompt with the fullest so far."""
-        if isinstance(event, PassFinished) and event.window:
-            used, window = self.value
-            if event.prompt_tokens * max(window, 1) >= used * event.window:
-                self.value = (event.prompt_tokens, event.window)
+def _counts(trace: RunTrace, kind: str) -> dict[str, Any] | None:
+    row = last_of(trace, kind)
+    if row is None:
+        return None
+    known, failed = row.tests_passed is not None, len(row.failing_tests)
+    return {
+        "passed": row.tests_passed or 0,
+        "failed": failed,
+        "known": known,
+        "returncode": row.exit_code,
+    }
