@@ -36,11 +36,6 @@ PURPOSES: dict[Role, str] = {
     "reasoning": "plans and judges",
     "classifier": "answers yes or no",
 }
-SHAPES = {
-    "json_schema": "constrained by a JSON schema",
-    "json_object": "a JSON object, described in words",
-    "structured_outputs": "constrained by vLLM's structured outputs",
-}
 
 
 class ModelFault(Struct, frozen=True, kw_only=True):
@@ -85,10 +80,6 @@ class ModelsView(Struct, frozen=True, kw_only=True):
     """"" if the server cannot be asked."""
     fault: ModelFault | None
     """Why it cannot be asked."""
-    shape: str
-    """How the format of answers is enforced."""
-    probabilities: str
-    """Whether verdicts are requested with probabilities."""
     jobs: tuple[ModelJob, ...]
     offered: tuple[Offered, ...]
     fit: FitView | None
@@ -124,8 +115,6 @@ def look_at_models(settings: Settings) -> ModelsView:
         provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
         version=version,
         fault=fault,
-        shape=_shape(models.for_role("coding")),
-        probabilities=_probabilities(models.for_role("classifier")),
         jobs=jobs,
         offered=() if fault else tuple(
             Offered(
@@ -201,19 +190,6 @@ def _fault(error: CraError) -> ModelFault:
     return ModelFault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
 
 
-def _shape(models: ModelsConfig) -> str:
-    if models.provider == "ollama":
-        return f"answer format: {SHAPES['json_schema']}"
-    edits = "; edits and verdicts: constrained by a grammar" if models.grammar else ""
-    return f"answer format: {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
-
-
-def _probabilities(models: ModelsConfig) -> str:
-    if models.provider == "openai" and not models.logprobs:
-        return "verdicts come without probabilities (logprobs = false)"
-    return "verdicts are requested with probabilities"
-
-
 def _ordinal(place: int) -> str:
     return {1: "first", 2: "second", 3: "third"}.get(place, f"as number {place}")
 
@@ -252,7 +228,7 @@ def _render(view: ModelsView) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(where)]
     if view.fault is not None:
         parts += [Text(view.fault.text, style="red"), Text(f"  -> {view.fault.remedy}", style="cyan")]
-    parts += [Text(view.shape, style="dim"), Text(view.probabilities, style="dim"), Text("")]
+    parts.append(Text(""))
     of_job = ("job", "model", "window", "")
     jobs = plain_table(*of_job, right=("window",), folded=of_job)
     for job in view.jobs:
