@@ -21,7 +21,6 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import prune
 from clean_room_agent.cli.prune import (
-    KindSize,
     Piece,
     PrunedRun,
     PruningPlan,
@@ -38,11 +37,11 @@ from clean_room_agent.folders import FRESH
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace, hold
 
-EMPTY = PruningPlan(runs=(), others=(), sizes=(), notes=())
+EMPTY = PruningPlan(runs=(), others=(), takes={}, notes=())
 SOME = PruningPlan(
     runs=(),
     others=(Piece(kind="temporary", name="/tmp/cra-1", size=2048),),
-    sizes=(KindSize(kind="temporary", takes=4096, goes=2048, count=1),),
+    takes={"temporary": 4096},
     notes=(),
 )
 
@@ -266,6 +265,6 @@ def test_a_branch_that_was_checked_out_since_is_kept(tmp_path: Path, used: bool)
     pieces = (Piece(kind="branches", name=f"refs/heads/{branch}", tip=tip),)
     pruned = PrunedRun(listing=listing, status="complete", pieces=pieces)
     site = Site(workspace=workspace, repo=repo, worktrees=tmp_path / "none", cache=tmp_path)
-    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), sizes=(), notes=()))
+    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), takes={}, notes=()))
     assert any("checked out in" in note for note in notes) is used
     assert bool(git(top, "branch", "--list", branch)) is used

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
 from clean_room_agent.git.refs import (
     branch_tip,
-    bytes_kept_by,
     delete_branch,
     delete_ref,
     is_merged,
@@ -108,7 +107,7 @@ class Piece(Struct, frozen=True, kw_only=True):
     name: str
     """A path or a ref; the task's id for what is in the record."""
     size: int = 0
-    """Bytes; 0 for a ref, since what it frees depends on the other refs."""
+    """Bytes; 0 for a ref, as what it frees depends on the other refs."""
     tip: str = ""
     """The commit of a branch."""
 
@@ -128,33 +127,24 @@ class PrunedRun(Struct, frozen=True, kw_only=True):
         return sum(piece.size for piece in self.pieces)
 
 
-class KindSize(Struct, frozen=True, kw_only=True):
-    """The bytes that a kind takes, and how many of them are deleted."""
-
-    kind: str
-    takes: int
-    goes: int
-    count: int
-    """The number of things that are deleted."""
-
-
 class PruningPlan(Struct, frozen=True, kw_only=True):
     """Everything that would be deleted."""
 
     runs: tuple[PrunedRun, ...]
     others: tuple[Piece, ...]
-    sizes: tuple[KindSize, ...]
+    takes: Mapping[str, int]
+    """Bytes of all that there is of a kind; what git keeps is not counted."""
     notes: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes of everything that is deleted."""
-        return sum(kind.goes for kind in self.sizes)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Everything that is deleted, in one list."""
         return (*(piece for run in self.runs for piece in run.pieces), *self.others)
+
+    @property
+    def size(self) -> int:
+        """Bytes of everything that is deleted."""
+        return sum(piece.size for piece in self.pieces)
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -195,8 +185,7 @@ def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
             with contextlib.suppress(FileNotFoundError):
                 if choice.is_old(datetime.fromtimestamp(path.lstat().st_mtime, UTC)):
                     others.append(Piece(kind=kind, name=str(path), size=_size_of(path)))
-    sizes = tuple(_sizes(site, [*(piece for run in runs for piece in run.pieces), *others]))
-    return PruningPlan(runs=runs, others=tuple(others), sizes=sizes, notes=tuple(notes))
+    return PruningPlan(runs=runs, others=tuple(others), takes=_sizes(site), notes=tuple(notes))
 
 
 def _runs(site: Site, conn: Connection, choice: PruningChoice, notes: list[str]) -> Iterator[PrunedRun]:
@@ -279,25 +268,14 @@ def _repository_exists(link: Path) -> bool:
     return Path(os.fsdecode(content).removeprefix("gitdir: ").rstrip("\n")).parent.parent.exists()
 
 
-def _sizes(site: Site, pieces: list[Piece]) -> Iterator[KindSize]:
-    refs = list_refs(site.repo, "refs/cra/")
-    gone = {piece.name for piece in pieces}
-    in_git = bytes_kept_by(site.repo, set(refs.values()))
-    left = bytes_kept_by(site.repo, {commit for ref, commit in refs.items() if ref not in gone})
+def _sizes(site: Site) -> dict[str, int]:
     sessions = site.workspace.sessions
-    takes = {
+    return {
         "record": file_bytes(site.workspace.raw),
         "sessions": sum(map(file_bytes, sessions.glob("session_*.sqlite"))),
         "index-copies": sum(map(file_bytes, sessions.glob("curated_*.sqlite"))),
-        "refs": in_git,
-        "branches": 0,
+        **{kind: sum(map(_size_of, site.leftovers(kind))) for kind in KINDS if kind not in OF_RUNS},
     }
-    for kind in KINDS:
-        own = [piece.size for piece in pieces if piece.kind == kind]
-        total = takes[kind] if kind in takes else sum(map(_size_of, site.leftovers(kind)))
-        yield KindSize(
-            kind=kind, takes=total, goes=in_git - left if kind == "refs" else sum(own), count=len(own)
-        )
 
 
 def _size_of(path: Path) -> int:
@@ -387,7 +365,15 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     return {
         "done": done,
         "bytes": plan.size,
-        "kinds": to_shown(plan.sizes),
+        "kinds": [
+            {
+                "kind": kind,
+                "takes": plan.takes.get(kind),
+                "goes": sum(piece.size for piece in found),
+                "count": len(found),
+            }
+            for kind, found in _by_kind(plan)
+        ],
         "runs": [
             {
                 "task_id": run.listing.task_id,
@@ -403,13 +389,19 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     }
 
 
+def _by_kind(plan: PruningPlan) -> list[tuple[str, list[Piece]]]:
+    return [(kind, [piece for piece in plan.pieces if piece.kind == kind]) for kind in KINDS]
+
+
 def render(plan: PruningPlan, *, done: bool) -> list[RenderableType]:
     """What uses space, by kind and by run."""
     goes = "deleted" if done else "deletable"
     table = plain_table("what", "size", goes, "", right=("size", goes), folded=("",))
-    for size in plan.sizes:
-        freed = Text(size_text(size.goes) if size.count else "-", style="bold" if size.count else "dim")
-        table.add_row(size.kind, size_text(size.takes), freed, Text(KINDS[size.kind], style="dim"))
+    for kind, found in _by_kind(plan):
+        takes = size_text(plan.takes[kind]) if kind in plan.takes else ""
+        freed = size_text(sum(piece.size for piece in found)) if takes else str(len(found))
+        told = Text(freed if found else "-", style="bold" if found else "dim")
+        table.add_row(kind, takes, told, Text(KINDS[kind], style="dim"))
     parts: list[RenderableType] = [table]
     if plan.runs:
         columns = ("run", "age", "status", "size", "task")
