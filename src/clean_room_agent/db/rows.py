@@ -195,10 +195,12 @@ def select_as(
     for row in conn.execute(query, parameters):
         # SQLite's total() is a float, as it has no largest number.
         whole = (int(value) if isinstance(value, float) else value for value in row)
+        values = dict(zip(names, whole, strict=True))
         try:
-            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
+            found.append(from_plain(values, kind))
         except ValueError as exc:
-            raise strange_value(kind.__name__, str(exc)) from exc
+            name = str(exc).rpartition("$.")[2].rstrip("`")
+            raise strange_value(f"the column {name}", values.get(name, exc)) from exc
     return tuple(found)
 
 
