@@ -160,9 +160,10 @@ def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, .
     return select_as(conn, EndedAttempt, ATTEMPTS, task_range(task_id))
 
 
-def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
-    """A task's calls of one prompt with their texts, by id."""
-    selected = f"WHERE {OF_TASK} AND call_type = ? ORDER BY id", (*task_range(task_id), prompt)
+def list_read_calls(conn: Connection, task_id: str, prompt: str | None = None) -> tuple[ReadCall, ...]:
+    """A task's calls with their texts, of one prompt or of all, by id."""
+    tail = f"WHERE {OF_TASK} AND (? IS NULL OR call_type = ?) ORDER BY id"
+    selected = tail, (*task_range(task_id), prompt, prompt)
     read = {summary.id: summary.read for summary in CALL_SUMMARIES.select(conn, *selected)}
     return tuple(ReadCall(call=call, read=read.get(call.id)) for call in CALLS.select(conn, *selected))
 
