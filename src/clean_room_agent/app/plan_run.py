@@ -33,8 +33,8 @@ def run_plan(
     task_id: str | None = None,
     entered_at: str = "",
     evidence: GivenEvidence = NOTHING_GIVEN,
-) -> tuple[int, PlanArtifact | None, str]:
-    """Run the planning; returns the exit code, the plan, which has the `evidence`, and why there is none."""
+) -> tuple[PlanArtifact | None, str]:
+    """Run the planning; returns the plan, which has the `evidence`, and why there is none."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
     with times.timed(TimeKind.GIT, "open the repository"):
@@ -63,7 +63,7 @@ def run_plan(
         ending = Ending() if plan else services.record.write(ending_of, task_id, reason=why)
         services.end_task()
     reason = why or f"see cra show {short_id(task_id)}"
-    return (0 if plan else 1), plan, "; ".join((reason, *ending.sentences()))
+    return plan, "; ".join((reason, *ending.sentences()))
 
 
 def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
