@@ -139,7 +139,7 @@ def main() -> None:
             write_config(workspace, config_values({"base_url": server.base_url, **RECORDED_MODELS}))
             settings = load_settings(workspace.config, Overrides())
             plan_id, solve_id = new_task_id(), new_task_id()
-            code, plan, why = run_plan(workspace, settings, sample.task, Silence(), server_of, plan_id)
+            plan, why = run_plan(workspace, settings, sample.task, Silence(), server_of, plan_id)
             assert plan is not None, why
             request = SolveRequest(task=sample.task)
             code, summary = run_solve(workspace, settings, request, Silence(), server_of, task_id=solve_id)

@@ -23,10 +23,12 @@ REWRITES = 3
 def main(top: Path, acks: Path, synchronous: str) -> int:
     """Configure, index, plan and solve; the exit code is 0 where all went well."""
     connection.SYNCHRONOUS["raw"] = synchronous
-    handle = os.open(acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def acknowledge(**told: object) -> None:
+        # Opened each time: the process that indexes is forked, and closes what it inherits.
+        handle = os.open(acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.write(handle, json.dumps(told).encode() + b"\n")
+        os.close(handle)
 
     project = project_at(top, TILL)
     noted = acknowledging(lambda rows: acknowledge(rows=rows))

@@ -26,7 +26,7 @@ from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     get_orchestrator_run,
     list_events,
-    list_runs,
+    list_overviews,
 )
 from clean_room_agent.db.rows import Connection
 
@@ -90,7 +90,7 @@ def read_newest(path: Path) -> Recorded:
 
 def recorded_newest(conn: Connection) -> Recorded:
     """The same of an open record."""
-    found = list_runs(conn, limit=1)
+    found = list_overviews(conn, limit=1)
     if not found:
         return Recorded(run=None)
     task = found[0].task_id

@@ -7,7 +7,7 @@ import pytest
 from clean_room_agent.app.leftovers import as_it_stands, task_lock
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.runs import as_object
-from clean_room_agent.db.raw.runs import RunListing, RunOverview
+from clean_room_agent.db.raw.runs import RunOverview
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace, hold
 
@@ -30,24 +30,29 @@ def test_another_task_is_not_locked(tmp_path: Path) -> None:
 
 
 def overview(status: RunStatus) -> RunOverview:
-    listing = RunListing(
+    return RunOverview(
         task_id=TASK,
         command="solve",
         status=status,
         task_description="Mend it",
         timestamp="2026-01-02T03:04:05Z",
         completed_at=None,
+        is_run=False,
+        branch="",
+        result_commit="",
+        reason="",
+        discarded=False,
+        size=7,
     )
-    return RunOverview(listing=listing, run=None, tests=None, discarded=False, size=7)
 
 
 def test_a_running_run_that_no_process_holds_is_interrupted(tmp_path: Path) -> None:
     workspace = Workspace(repo=tmp_path)
     workspace.create()
-    assert as_it_stands(workspace, overview(RunStatus.RUNNING)).listing.status is RunStatus.INTERRUPTED
+    assert as_it_stands(workspace, overview(RunStatus.RUNNING)).status is RunStatus.INTERRUPTED
     with hold(workspace.task_lock(TASK), timeout=0, what="a run"):
-        assert as_it_stands(workspace, overview(RunStatus.RUNNING)).listing.status is RunStatus.RUNNING
-    assert as_it_stands(workspace, overview(RunStatus.COMPLETE)).listing.status is RunStatus.COMPLETE
+        assert as_it_stands(workspace, overview(RunStatus.RUNNING)).status is RunStatus.RUNNING
+    assert as_it_stands(workspace, overview(RunStatus.COMPLETE)).status is RunStatus.COMPLETE
 
 
 def test_a_pass_that_stands_alone_has_no_branch() -> None:

@@ -4,21 +4,16 @@ from typing import Any
 
 import pytest
 from testing.client.model_client import models_config
-from testing.patience import wait_until
 from testing.runs.memory_commits import REPOSITORY
 from testing.runs.solving import Project
 
-from clean_room_agent.app.run_wiring import _prompts_go_to, prepare_questions, runner_setup, task_of
+from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
-from clean_room_agent.execute.implement import IMPLEMENT
-from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
-from clean_room_agent.llm.prompt import _compiled
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
-from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
 
 
 def settings(**tables: Any) -> Settings:
@@ -83,13 +78,3 @@ def test_what_a_run_does_is_timed(till: Project, solved: str) -> None:
         ("git", "branch"),
         ("git", "worktree removal"),
     }
-
-
-def test_the_first_prompts_are_compiled_meanwhile() -> None:
-    _compiled.cache_clear()
-    prepare_questions()
-    wait_until(lambda: _compiled.cache_info().currsize >= 4, "the prompts")
-    for prompt in (TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT):
-        found = _compiled.cache_info().hits
-        _compiled(prompt.template)
-        assert _compiled.cache_info().hits == found + 1, prompt.name

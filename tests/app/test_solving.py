@@ -9,16 +9,16 @@ from testing.repositories import git, make_repository
 from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
 
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.solving import _Fullest, exit_code, note_resumption, plan_given
+from clean_room_agent.app.solving import exit_code, note_resumption, plan_given
 from clean_room_agent.artifacts.goals import TRUST, GoalOutcome, GoalSource
-from clean_room_agent.artifacts.outcomes import PassType, RunStatus
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import get_orchestrator_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import ArtifactError, ConfigError, UsageError
 from clean_room_agent.execute.plan_file import load_plan
-from clean_room_agent.orchestrator.events import Note, PassFinished
+from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 from clean_room_agent.workspace import Workspace
@@ -137,21 +137,3 @@ def test_a_run_judged_by_another_command_does_not_go_on(project: MemoryProject) 
     project.open(lambda _: "")
     with pytest.raises(ConfigError, match="was judged by the old value"):
         resumed(project, testing={"test_command": "tox"})
-
-
-def test_the_fullest_prompt_is_by_share_of_its_window() -> None:
-    fullest = _Fullest()
-    for tokens, window in ((50, 100), (90, 1000), (0, 0)):
-        event = PassFinished(
-            pass_type=PassType.IMPLEMENT,
-            pass_id="x",
-            title="x",
-            success=True,
-            detail="",
-            calls=1,
-            prompt_tokens=tokens,
-            window=window,
-            seconds=1.0,
-        )
-        fullest.notice(event)
-    assert fullest.value == (50, 100)

@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
-from clean_room_agent.db.raw.runs import list_runs
+from clean_room_agent.db.raw.runs import list_overviews
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
@@ -49,7 +49,7 @@ class Looked(Struct, frozen=True, kw_only=True):
 def looked(eventful: Eventful) -> Iterator[Looked]:
     top = eventful.project.top
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        (run,) = list_runs(conn, limit=1)
+        (run,) = list_overviews(conn, limit=1)
         calls = tuple(call for call in list_calls(conn, run.task_id) if call.site.call_type != PROBE_NAME)
         yield Looked(conn=conn, trace=read_trace(conn, run.task_id), calls=calls, top=top)
 

@@ -34,16 +34,6 @@ def test_help_and_completion_load_nothing_heavy(arguments: list[str]) -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
-def test_a_solve_begins_without_what_only_its_questions_need() -> None:
-    program = "import json, sys, clean_room_agent.cli.solve; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(json.loads(done.stdout))
-    late = {"pydantic", "jinja2", "httpx"}
-    assert loaded.isdisjoint(
-        late | {f"clean_room_agent.{name}" for name in ("orchestrator.solve", "retrieval.retriever")}
-    )
-
-
 def test_a_pipe_that_breaks_inside_a_command_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

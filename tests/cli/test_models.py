@@ -68,15 +68,6 @@ def test_without_a_server_the_jobs_are_still_shown(till: Project) -> None:
     assert seen["offered"] == []
 
 
-def test_how_a_server_is_asked_is_said_as_it_is_configured(till: Project) -> None:
-    with OpenAiServer([], kind="vllm") as server:
-        _, seen = view(
-            till, server.base_url, provider="openai", schema_dialect="structured_outputs", logprobs=False
-        )
-    assert "vLLM's structured outputs" in seen["shape"]
-    assert "without probabilities" in seen["probabilities"]
-
-
 def test_a_window_that_the_server_does_not_give_is_a_fault(till: Project) -> None:
     with OpenAiServer([], window=8192) as server:
         code, seen = view(till, server.base_url, provider="openai")
@@ -97,8 +88,6 @@ def view_with(fault: ModelFault | None, *faults: ModelFault | None) -> ModelsVie
         provider="ollama",
         version="",
         fault=fault,
-        shape="",
-        probabilities="",
         jobs=jobs,
         offered=(),
         fit=None,

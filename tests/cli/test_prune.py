@@ -14,14 +14,11 @@ from testing.record_faults import record_faults
 from testing.repositories import commit_change, copy_repository, git, make_repository
 from testing.runs.solving import Project, Script, make_project, serving
 from testing.servers.ollama_script import Answer, ChatCall
-from tests.db.raw.samples import TASK
 from tests.db.raw.samples import run as sample_run
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import prune
 from clean_room_agent.cli.prune import (
-    KindSize,
     Piece,
     PrunedRun,
     PruningPlan,
@@ -32,17 +29,17 @@ from clean_room_agent.cli.prune import (
 )
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import RunListing, append_orchestrator_run
+from clean_room_agent.db.raw.runs import append_orchestrator_run, list_overviews
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.folders import FRESH
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace, hold
 
-EMPTY = PruningPlan(runs=(), others=(), sizes=(), notes=())
+EMPTY = PruningPlan(runs=(), others=(), takes={}, notes=())
 SOME = PruningPlan(
     runs=(),
     others=(Piece(kind="temporary", name="/tmp/cra-1", size=2048),),
-    sizes=(KindSize(kind="temporary", takes=4096, goes=2048, count=1),),
+    takes={"temporary": 4096},
     notes=(),
 )
 
@@ -255,17 +252,11 @@ def test_a_branch_that_was_checked_out_since_is_kept(tmp_path: Path, used: bool)
         record.write(append_orchestrator_run, sample_run())
     if used:
         git(top, "worktree", "add", "-q", str(tmp_path / "other"), branch)
-    listing = RunListing(
-        task_id=TASK,
-        command="solve",
-        status=RunStatus.COMPLETE,
-        task_description="x",
-        timestamp=utc_now(),
-        completed_at=None,
-    )
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        (overview,) = list_overviews(conn, limit=1)
     pieces = (Piece(kind="branches", name=f"refs/heads/{branch}", tip=tip),)
-    pruned = PrunedRun(listing=listing, status="complete", pieces=pieces)
+    pruned = PrunedRun(of=overview, status="complete", pieces=pieces)
     site = Site(workspace=workspace, repo=repo, worktrees=tmp_path / "none", cache=tmp_path)
-    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), sizes=(), notes=()))
+    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), takes={}, notes=()))
     assert any("checked out in" in note for note in notes) is used
     assert bool(git(top, "branch", "--list", branch)) is used

@@ -1,11 +1,10 @@
 import jinja2
 import pytest
 from inline_snapshot import snapshot
-from msgspec.structs import replace
 from testing.client.model_client import COLOUR, RELEVANT, Colour, Note
 
 from clean_room_agent.llm.answers import TextAnswer
-from clean_room_agent.llm.prompt import Prompt, prepare
+from clean_room_agent.llm.prompt import Prompt
 
 
 def test_a_rendered_prompt_begins_with_its_title_and_ends_with_the_question() -> None:
@@ -25,13 +24,6 @@ def test_a_template_can_show_the_schema() -> None:
 
 def test_the_example_parses() -> None:
     assert COLOUR.parse(COLOUR.example) == Colour(name="red", shades=(1, 2))
-
-
-def test_a_prepared_prompt_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt = replace(RELEVANT, template="Prepared: {{ text }}")
-    prepare((prompt,))
-    monkeypatch.setattr(jinja2.Environment, "compile", None)
-    assert prompt.render(Note(text="a")) == "Prepared: a"
 
 
 def test_an_undefined_variable_raises() -> None:

@@ -5,28 +5,44 @@ import io
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
+from tests.db.raw.samples import run as sample_run
 
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
-from clean_room_agent.report.summary import WOULD_HELP, Ending, RunSummary, TestCounts, TestsTouched, render
+from clean_room_agent.db.raw.passes import ValidationKind, ValidationRow
+from clean_room_agent.db.raw.runs import OrchestratorRunRow
+from clean_room_agent.report.summary import WOULD_HELP, Ending, RunSummary, render
+from clean_room_agent.report.trace import RunTrace
 
-RED = TestCounts(passed=2, failed=1, known=True, returncode=1)
-GREEN = TestCounts(passed=3, failed=0, known=True, returncode=0)
-NONE = TestCounts(passed=0, failed=0, known=True, returncode=5)
-UNREAD = TestCounts(passed=0, failed=0, known=False, returncode=0)
+RUN = replace(sample_run("0" * 32), base_commit="a" * 40, snapshot_commit="a" * 40)
+
+
+def run_of(kind: ValidationKind, passed: int | None, *failing: str) -> ValidationRow:
+    return ValidationRow(
+        task_id=RUN.task_id,
+        kind=kind,
+        attempt_id=None,
+        success=not failing,
+        test_output="",
+        failing_tests=tuple(FailingTest(name=name) for name in failing),
+        tests_passed=passed,
+        exit_code=len(failing),
+        timestamp=RUN.timestamp,
+    )
+
+
+def traced(run: OrchestratorRunRow = RUN, *rows: ValidationRow) -> RunTrace:
+    return RunTrace(task_id=run.task_id, run=run, passes=(), tests=rows, events=())
+
+
 SUMMARY = RunSummary(
     result=OrchestratorResult(task_id="0" * 32, status=RunStatus.COMPLETE, branch="cra/00000000"),
+    trace=traced(RUN, run_of("baseline", 2, "t.py::none"), run_of("final", 3)),
     files=(),
-    touched=TestsTouched(),
-    before=RED,
-    after=GREEN,
-    turned_green=1,
-    restored=None,
     calls=1,
     tokens=1,
     seconds=1.0,
-    fullest=(0, 0),
-    carries_uncommitted=False,
 )
 
 
@@ -90,7 +106,7 @@ def test_where_a_goal_test_is_red_that_is_what_would_have_to_change() -> None:
     ("changes", "told", "not_told"),
     [
         ({}, ["cra apply 00000000", "git merge cra/00000000"], ["--resume"]),
-        ({"carries_uncommitted": True}, ["cra apply 00000000"], ["git merge"]),
+        ({"trace": traced(replace(RUN, snapshot_commit="b" * 40))}, ["cra apply 00000000"], ["git merge"]),
         (
             {"result": replace(SUMMARY.result, status=RunStatus.FAILED, branch="")},
             ["cra solve --resume 00000000 --hint TEXT  try again"],
@@ -129,3 +145,10 @@ def test_in_another_folder_each_command_of_the_summary_names_the_repository() ->
     ):
         text = shown(summary, "/a/till")
         assert text.count("cra ") == text.count("--repo /a/till") >= 3
+
+
+def test_the_tests_are_told_before_and_after_and_with_the_old_tests() -> None:
+    assert "tests   2 passed, 1 failed -> 3 passed, 0 failed\n" in shown(SUMMARY)
+    rows = (run_of("baseline", None), run_of("restored", 2, "t.py::none"))
+    text = shown(replace(SUMMARY, trace=traced(RUN, *rows)))
+    assert "tests   exit 0 -> not run; with the tests restored 2 passed, 1 failed\n" in text

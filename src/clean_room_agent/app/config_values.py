@@ -3,6 +3,7 @@ keep its comments.
 """
 
 import contextlib
+import difflib
 import textwrap
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -247,8 +248,6 @@ def _table_of(data: Mapping[str, Any], tables: list[str], path: Path) -> Mapping
 
 
 def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
-    import difflib
-
     names = [each.key for each in known]
     ends = [name for name in names if name.endswith(f".{key}")]
     near = ends or difflib.get_close_matches(key, names, n=1)

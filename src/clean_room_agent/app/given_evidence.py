@@ -3,16 +3,14 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.goals import COMMAND_MARK, GivenEvidence
 from clean_room_agent.errors import UsageError
+from clean_room_agent.execute.edits.rules import Places, is_control_path
+from clean_room_agent.execute.plan_validation import mistyped
 from clean_room_agent.file_contents import require_text
 from clean_room_agent.git.repository import list_files, list_others
 from clean_room_agent.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clean_room_agent.execute.edits.rules import Places
 
 
 def checked_evidence(
@@ -41,10 +39,8 @@ def checked_evidence(
     )
 
 
-def places_of(workspace: Workspace) -> "Places":
+def places_of(workspace: Workspace) -> Places:
     """What stands in the working tree."""
-    from clean_room_agent.execute.edits.rules import Places
-
     return Places(list_files(workspace.repo), list_others(workspace.repo))
 
 
@@ -64,11 +60,8 @@ HINTS = {
 }
 
 
-def _path(workspace: Workspace, folder: Path, places: "Places", text: str) -> str:
+def _path(workspace: Workspace, folder: Path, places: Places, text: str) -> str:
     """The file as a path of the repository: read from its top, or else from `folder`."""
-    from clean_room_agent.execute.edits.rules import is_control_path
-    from clean_room_agent.execute.plan_validation import mistyped
-
     top = workspace.repo
     above = folder / text
     meant = [os.path.normpath(text), os.path.relpath(above, top)]

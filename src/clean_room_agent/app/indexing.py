@@ -1,23 +1,21 @@
 """`cra index`, and how index runs are recorded. Imports little, so that an index with nothing to do takes a moment."""
 
+import contextlib
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
-from clean_room_agent.db.raw.single_event import write_event
+from clean_room_agent.db.raw.record import Record
 from clean_room_agent.git.repository import Listing, list_work_tree
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.index_run import Bounds, digest_of, recall
 from clean_room_agent.workspace import Workspace, trusted_workspace
-
-if TYPE_CHECKING:
-    from clean_room_agent.db.raw.record import Record
 
 
 def processors() -> int:
@@ -67,7 +65,7 @@ def index_work_tree(
 def refresh_index(
     workspace: Workspace,
     bounds: Bounds,
-    record: "Record",
+    record: Record,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> IndexSummary:
@@ -76,8 +74,7 @@ def refresh_index(
     return index_recorded(
         workspace.repo,
         partial(index_repository, workspace.repo, config=bounds, jobs=processors(), progress=progress),
-        append=lambda row, generated: record.write(append_index_run, row, generated),
-        now=record.now,
+        record,
     )
 
 
@@ -91,29 +88,21 @@ def _bounds(workspace: Workspace, digest: str) -> Bounds:
     return load_settings(workspace.config, Overrides(), optional=True).index
 
 
-def index_recorded(
-    repo: Path,
-    run: Callable[[], IndexSummary],
-    *,
-    append: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object] | None = None,
-    now: Callable[[], str] = utc_now,
-) -> IndexSummary:
-    """Run the indexer and record that, even if it fails; returns its summary.
-
-    Args:
-        repo: the repository's top.
-        run: the indexer.
-        append: appends a row to the record, and the generated folders that were left out, each with its kind; None: to the
-            record of the repository, which nobody has open.
-        now: the time as UTC, ISO 8601.
+def index_recorded(repo: Path, run: Callable[[], IndexSummary], record: Record | None = None) -> IndexSummary:
+    """Run the indexer on the repository at `repo` and record that, even if it fails; returns its summary. Without an open
+    `record`, that of the repository is opened at the end.
     """
-    write = append or (lambda row, generated: write_event(repo, append_index_run, row, generated))
+
+    def write(row: IndexRunRow, generated: Sequence[tuple[str, str]]) -> None:
+        with contextlib.nullcontext(record) if record else Record.open(repo, clock=utc_now) as opened:
+            opened.write(append_index_run, row, generated)
+
     started = time.monotonic()
 
     def row(status: Literal["complete", "partial", "failed"], **counts: Any) -> IndexRunRow:
         duration_ms = round((time.monotonic() - started) * 1000)
         return IndexRunRow(
-            repo_path=str(repo), status=status, duration_ms=duration_ms, timestamp=now(), **counts
+            repo_path=str(repo), status=status, duration_ms=duration_ms, timestamp=utc_now(), **counts
         )
 
     try:

@@ -54,10 +54,7 @@ def status_now(workspace: Workspace, task_id: str, recorded: RunStatus) -> RunSt
 
 def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
     """The run with its current status."""
-    listing = entry.listing
-    return replace(
-        entry, listing=replace(listing, status=status_now(workspace, listing.task_id, listing.status))
-    )
+    return replace(entry, status=status_now(workspace, entry.task_id, entry.status))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.prompts import role_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.errors import ConfigError, ForwardingServer, ModelError, ServerBusy
@@ -22,6 +23,7 @@ from clean_room_agent.llm.transport import (
     RawAnswer,
     ServedModel,
 )
+from clean_room_agent.llm.transports import ollama, openai
 from clean_room_agent.orchestrator.spending import TimeLog
 
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
@@ -133,8 +135,6 @@ def _roles_of_models(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
 
 def _overriding(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
     """The models of overrides, each with the role of its prompt; a stage only judges."""
-    from clean_room_agent.app.prompts import role_of
-
     for name, tag in sorted(models.overrides.items()):
         yield tag, role_of(name) or "classifier"
 
@@ -176,11 +176,7 @@ def require_all(server: ModelServer, router: ModelRouter) -> None:
 def connect(config: ModelsConfig, *, key: str = "") -> ModelServer:
     """A transport to `[models].base_url`; nothing is sent yet. `key` is for servers that need one."""
     if config.provider == "openai":
-        from clean_room_agent.llm.transports import openai
-
         return openai.connect(config, key=key)
-    from clean_room_agent.llm.transports import ollama
-
     return ollama.connect(config)
 
 

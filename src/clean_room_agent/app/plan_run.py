@@ -6,7 +6,7 @@ from functools import partial
 from clean_room_agent.app import wiring
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
-from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
@@ -17,6 +17,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.solve import make_plan
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.summary import Ending
@@ -32,8 +33,8 @@ def run_plan(
     task_id: str | None = None,
     entered_at: str = "",
     evidence: GivenEvidence = NOTHING_GIVEN,
-) -> tuple[int, PlanArtifact | None, str]:
-    """Run the planning; returns the exit code, the plan, which has the `evidence`, and why there is none."""
+) -> tuple[PlanArtifact | None, str]:
+    """Run the planning; returns the plan, which has the `evidence`, and why there is none."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
     with times.timed(TimeKind.GIT, "open the repository"):
@@ -62,17 +63,14 @@ def run_plan(
         ending = Ending() if plan else services.record.write(ending_of, task_id, reason=why)
         services.end_task()
     reason = why or f"see cra show {short_id(task_id)}"
-    return (0 if plan else 1), plan, "; ".join((reason, *ending.sentences()))
+    return plan, "; ".join((reason, *ending.sentences()))
 
 
 def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
     repo = parts.repo
     try:
-        prepare_questions()
         with opened_run(parts) as run:
-            from clean_room_agent.orchestrator.solve import make_plan
-
             return make_plan(run, model)
     finally:
         for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):

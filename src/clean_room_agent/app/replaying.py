@@ -17,11 +17,12 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solving import SolveRequest, run_solve
-from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, relative_pass, short_id
 from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.calls import list_call_summaries, list_calls
+from clean_room_agent.db.raw.analysis import ReadCall, list_read_calls
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import list_decisions
 from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
@@ -47,6 +48,7 @@ from clean_room_agent.llm.transports.replay import (
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
+from clean_room_agent.training.examples import questions
 from clean_room_agent.workspace import Workspace
 
 
@@ -285,24 +287,24 @@ def ask_other(
     """
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         replay_of = find_task(conn, run)
-        calls = [call for call in list_calls(conn, replay_of) if call.site.call_type in KNOWN]
-        readings = {call.id: call.read for call in list_call_summaries(conn, replay_of)}
+        calls = [each for each in list_read_calls(conn, replay_of) if each.call.site.call_type in KNOWN]
         decisions = list_decisions(conn, replay_of)
-    questions = _questions([call for call in calls if stage in {call.site.call_type, call.site.stage_name}])
-    if not questions:
-        has = sorted({name for call in calls for name in (call.site.call_type, call.site.stage_name) if name})
+    named = [(each, {each.call.site.call_type, each.call.site.stage_name}) for each in calls]
+    asked = questions(tuple(each for each, names in named if stage in names))
+    if not asked:
+        has = sorted(filter(None, set().union(*(names for _, names in named))))
         raise UsageError(
             f"the run asked nothing in {stage!r}", hint=f"it asked in: {', '.join(has) or 'nothing at all'}"
         )
-    names = {question[0].site.call_type for question in questions}
+    names = {tries[0].call.site.call_type for tries in asked}
     models = {**settings.data["models"], "overrides": dict.fromkeys(sorted(names), model)}
     other = Settings(source=settings.source, data={**settings.data, "models": models})
     task_id = new_task_id()
     compared = []
     with wiring.open_model_access(workspace, other, task_id=task_id) as access:
-        for number, question in enumerate(questions):
-            progress(number, len(questions))
-            first, ids = question[0], {call.id for call in question}
+        for number, tries in enumerate(asked):
+            progress(number, len(asked))
+            first, ids = tries[0].call, {each.call.id for each in tries}
             paths = (row.subject.path for row in decisions if row.judgment.call_id in ids)
             compared.append(
                 ComparedAnswers(
@@ -311,7 +313,7 @@ def ask_other(
                     item=first.site.item,
                     call_id=first.id,
                     decides=tuple(dict.fromkeys(filter(None, paths))),
-                    then=_recorded(question, readings[question[-1].id]),
+                    then=_recorded(tries),
                     now=_ask(access.models, first, task_id),
                 )
             )
@@ -319,36 +321,21 @@ def ask_other(
         replay_of=replay_of,
         stage=stage,
         model=model,
-        recorded=tuple(sorted({question[0].model.tag for question in questions})),
+        recorded=tuple(sorted({tries[0].call.model.tag for tries in asked})),
         task_id=task_id,
         compared=tuple(compared),
     )
 
 
-def _questions(calls: Sequence[ModelCall]) -> list[list[ModelCall]]:
-    """The calls of each question, in order: its retries and repairs begin with its own text."""
-    newest: dict[tuple[str, str, str], list[ModelCall]] = {}
-    found: list[list[ModelCall]] = []
-    for call in calls:
-        key = (call.site.pass_id, call.site.call_type, call.site.item)
-        question = newest.get(key)
-        if question is not None and call.request.prompt.startswith(question[0].request.prompt):
-            question.append(call)
-        else:
-            newest[key] = [call]
-            found.append(newest[key])
-    return found
-
-
-def _recorded(question: Sequence[ModelCall], read: CallReading | None) -> Side:
-    last = question[-1]
+def _recorded(tries: Sequence[ReadCall]) -> Side:
+    last, read = tries[-1].call, tries[-1].read
     answer: Any = BadAnswer(
         kind="empty", fault=last.ending.error or (read.fault if read else "it was not read")
     )
-    if read is not None and read.reading is not AnswerReading.UNREADABLE:
+    if tries[-1].is_readable:
         logprobs = load_logprobs(last.answer.logprobs)
         answer, _ = KNOWN[last.site.call_type].read(last.answer.response, logprobs, asked=last.request.prompt)
-    latency = sum(call.cost.latency_ms for call in question)
+    latency = sum(each.call.cost.latency_ms for each in tries)
     return _side(answer, last.cost.prompt_tokens, last.cost.completion_tokens, latency)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.wiring import (
     RecordedState,
     Services,
@@ -23,18 +24,20 @@ from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, metadata
+from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.enrichment.describe import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
+from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.index_config import IndexConfig
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.indexer.workers import Channel, WorkerPool
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.orchestrator.spending import Timed, untimed
+from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.workspace import CACHE_HINT, Workspace, forget, private_folder
-
-if TYPE_CHECKING:
-    from clean_room_agent.retrieval.retriever import Retriever
 
 Progress = Callable[[int, int], None]
 """Called with the number of files done, and the number of files."""
@@ -54,9 +57,6 @@ def refresh_for_run(workspace: Workspace, bounds: IndexConfig, task_id: str, pro
     Raises:
         IndexingError: a file cannot be read.
     """
-    from clean_room_agent.app.indexing import index_recorded, processors
-    from clean_room_agent.indexer.build import index_repository
-
     index_recorded(
         workspace.repo,
         partial(index_repository, workspace.repo, config=bounds, jobs=processors(), progress=progress),
@@ -71,9 +71,6 @@ def index_tree(top: Path, bounds: IndexConfig, progress: Progress) -> None:
     Raises:
         IndexingError: a file cannot be read.
     """
-    from clean_room_agent.app.indexing import processors
-    from clean_room_agent.indexer.build import index_repository
-
     index_repository(top, config=bounds, jobs=processors(), progress=progress)
 
 
@@ -85,8 +82,6 @@ def index_commit(database: Path, root: Path, paths: Sequence[str], commit: str, 
     """
     with contextlib.closing(connect_file("curated", database)) as conn:
         if paths:
-            from clean_room_agent.indexer.update import update_paths
-
             update_paths(conn, root, paths)
         # Later than the change: a copy that names the commit holds it, whatever a power cut took.
         files.put_index_state(conn, RUN_COMMIT_KEY, commit)
@@ -197,7 +192,7 @@ class IndexCopy:
         self._connections.close()
 
     @cached_property
-    def source(self) -> "Retriever":
+    def source(self) -> Retriever:
         """A retriever over the index as it is now. It knows one state of the index, so a refresh replaces it."""
         services = self._services
         root = worktree_place(services.workspace, services.settings, self._task_id)
@@ -281,9 +276,6 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
         for number in json.loads(event.detail)
     }
     if ids:
-        from clean_room_agent.db.raw.indexing import get_descriptions
-        from clean_room_agent.enrichment.describe import promote
-
         with contextlib.closing(connect_file("curated", target)) as copy:
             promote(copy, services.record.write(get_descriptions, ids))
 
@@ -295,8 +287,6 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
         contents = {(file.path, file.content_hash) for file in files.list_files(copy) if file.id in described}
     if not contents:
         return
-    from clean_room_agent.db.raw.indexing import list_descriptions
-
     known = services.record.write(list_descriptions)
     ids = sorted(row.id for row in known if (row.path, row.content_hash) in contents)
     event = EventRow(

@@ -3,11 +3,9 @@
 import contextlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
@@ -33,10 +31,8 @@ from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.spending import Budget, TimeLog
 from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
 from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.sandbox.bubblewrap import find_bubblewrap, try_machine
 from clean_room_agent.version import VERSION
-
-if TYPE_CHECKING:  # only a run that has a sandbox pays for it
-    from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
@@ -104,25 +100,6 @@ def run_parts(
         )
 
 
-def prepare_questions() -> None:
-    """Load what asks the questions, and compile the first prompts, in a thread: what the caller does next must leave the
-    interpreter to it, as waiting for tests does.
-    """
-    threading.Thread(target=_load_questions, name="prepare questions", daemon=True).start()
-
-
-def _load_questions() -> None:
-    from clean_room_agent.execute.implement import IMPLEMENT
-    from clean_room_agent.execute.plan_prompts import META_PLAN, PART_PLAN
-    from clean_room_agent.llm.prompt import prepare
-    from clean_room_agent.orchestrator import solve  # noqa: F401 - for the import alone
-    from clean_room_agent.report import summary  # noqa: F401 - likewise
-    from clean_room_agent.retrieval import retriever  # noqa: F401 - likewise
-    from clean_room_agent.retrieval.prompts import TASK_ANALYSIS
-
-    prepare((TASK_ANALYSIS, META_PLAN, PART_PLAN, IMPLEMENT))
-
-
 def _journal(
     services: Services,
     run: OrchestratorRunRow,
@@ -187,18 +164,6 @@ def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSet
     )
 
 
-def _find_bubblewrap() -> "Bubblewrap | Obstacle":
-    from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
-
-    return find_bubblewrap()
-
-
-def _try_machine(bubblewrap: "Bubblewrap") -> "Obstacle | None":
-    from clean_room_agent.sandbox.bubblewrap import try_machine
-
-    return try_machine(bubblewrap)
-
-
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
     """The inputs for setting up a sandbox, as configured."""
     return SandboxInputs(
@@ -206,8 +171,8 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
         testing=settings.testing,
         worktree=settings.worktree,
         home=home_folder(),
-        find=_find_bubblewrap,
-        try_machine=_try_machine,
+        find=find_bubblewrap,
+        try_machine=try_machine,
     )
 
 

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 
 from clean_room_agent import proc
 from clean_room_agent.app import wiring
+from clean_room_agent.app.fit.fit_view import fit_view
+from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.record_check import CheckFinding, check_record
 from clean_room_agent.app.run_wiring import runner_setup
@@ -383,9 +385,6 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
 
 def _fit(workspace: Workspace, settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
     """Whether the models are measured, and what is configured against it."""
-    from clean_room_agent.app.fit.fit_view import fit_view
-    from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
-
     try:
         view = fit_view(settings, fits_of(settings, server), sums_of_runs(workspace, settings))
     except ConfigError as error:

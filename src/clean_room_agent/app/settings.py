@@ -77,7 +77,7 @@ class Overrides(Struct, frozen=True, kw_only=True):
     samples: int | None = None
 
 
-def _table(name: str, kind: type[SliceT]) -> "cached_property[SliceT]":
+def _table(name: str, kind: type[SliceT]) -> cached_property[SliceT]:
     return cached_property(lambda settings: load_slice(settings.data, name, kind, source=settings.source))
 
 

@@ -6,15 +6,25 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, field, structs
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.apply_result import bring
+from clean_room_agent.app.fit.fitted import RECORDED, fitted, sums_of_runs, with_recorded
+from clean_room_agent.app.given_evidence import checked_evidence, places_of, together
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.model_server import first_model, loading
+from clean_room_agent.app.resumption import (
+    changes_since,
+    given_to,
+    recorded_config,
+    resumable,
+    with_earlier_flags,
+)
 from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
-from clean_room_agent.app.run_wiring import begin_timing, prepare_questions, run_parts, task_of
+from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings, flags_text
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence, GoalOutcome
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, short_id
@@ -26,6 +36,7 @@ from clean_room_agent.artifacts.outcomes import (
     RunStatus,
     TimeKind,
 )
+from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import (
@@ -33,9 +44,9 @@ from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     append_events,
     find_task,
-    get_orchestrator_run,
 )
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
+from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
 from clean_room_agent.file_contents import read_given, require_text
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
@@ -43,22 +54,23 @@ from clean_room_agent.git.refs import with_package
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.orchestrator.events import Event, Note, Observer, PassFinished
+from clean_room_agent.orchestrator.events import Note, Observer
+from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.goal_verdict import has_open_goal
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run_config import Accept
 from clean_room_agent.orchestrator.setup import opened_run
+from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.report.live import Broadcast
+from clean_room_agent.report.causes import ending_of
+from clean_room_agent.report.run_view import outline
+from clean_room_agent.report.summary import Ending, RunSummary, touched_on_record
+from clean_room_agent.report.trace import RunTrace, read_trace
+from clean_room_agent.report.validation import last_of
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
-
-if TYPE_CHECKING:
-    from clean_room_agent.artifacts.plans import PlanArtifact
-    from clean_room_agent.orchestrator.finishing import Solved
-    from clean_room_agent.report.summary import Ending, RunSummary
 
 EXIT_CODES = {
     RunStatus.COMPLETE: 0,
@@ -104,9 +116,6 @@ def request_again(
     Raises:
         UsageError: no run begins like this, or it cannot be resumed.
     """
-    from clean_room_agent.app.fit.fitted import RECORDED
-    from clean_room_agent.app.resumption import recorded_config, resumable, with_earlier_flags
-
     require_text(hint, "--hint")
     wiring.require_record(workspace)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
@@ -140,16 +149,10 @@ def plan_given(
     if plan_file is not None and meta_file is not None:
         raise UsageError("--plan and --meta-plan exclude each other")
     if evidence != NOTHING_GIVEN:
-        from clean_room_agent.app.given_evidence import checked_evidence
-
         evidence = checked_evidence(workspace, evidence, folder=folder)
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(evidence=evidence), ""
-    from clean_room_agent.app.given_evidence import places_of
-    from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
-    from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
-
     plan = load_plan(read_given(path), str(path), places_of(workspace))
     if isinstance(plan, PlanArtifact):
         evidence = _with_evidence_of(workspace, plan, evidence)
@@ -165,9 +168,7 @@ def plan_given(
     return PlanGiven(meta_plan=plan.meta_plan, evidence=evidence), plan.task
 
 
-def _with_evidence_of(workspace: Workspace, plan: "PlanArtifact", evidence: GivenEvidence) -> GivenEvidence:
-    from clean_room_agent.app.given_evidence import checked_evidence, together
-
+def _with_evidence_of(workspace: Workspace, plan: PlanArtifact, evidence: GivenEvidence) -> GivenEvidence:
     told = plan.evidence
     own = GivenEvidence(tests=told.tests, checks=told.checks, files=told.files)
     return together(checked_evidence(workspace, own, folder=workspace.repo), evidence)
@@ -181,7 +182,7 @@ def run_solve(
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
     entered_at: str = "",
-) -> "tuple[int, RunSummary]":
+) -> tuple[int, RunSummary]:
     """Run the request: its exit code and summary. `entered_at`: when Enter was pressed (UTC, ISO 8601); "" if unknown."""
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
@@ -209,12 +210,10 @@ def run_solve(
             watch=observer.notice,
         ) as services,
     ):
-        fullest = _Fullest()
-        watched = Broadcast((observer, fullest))
         given = request.given
         if services.resumed is not None:
             given = note_resumption(
-                services, services.resumed, watched, hint=request.hint, flags=request.flags
+                services, services.resumed, observer, hint=request.hint, flags=request.flags
             )
         task = task_of(settings, task_id, request.task, given)
         with (
@@ -222,7 +221,7 @@ def run_solve(
                 services,
                 repo,
                 task,
-                watched,
+                observer,
                 indexing=indexing,
                 command=request.command,
                 times=times,
@@ -233,13 +232,9 @@ def run_solve(
             _says_how_to_go_on(task_id),
             opened_run(parts) as run,
         ):
-            prepare_questions()
             baseline = run_baseline(run)
-            # Loaded while the tests ran.
-            from clean_room_agent.orchestrator.solve import solve
-
             solved = solve(run, given, baseline)
-        return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
+        return _ended(services, repo, request, solved, interrupts, started)
 
 
 def _with_fit(workspace: Workspace, settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
@@ -248,8 +243,6 @@ def _with_fit(workspace: Workspace, settings: Settings, request: SolveRequest, *
     """
     if not live and request.fit is None:
         return settings
-    from clean_room_agent.app.fit.fitted import fitted, sums_of_runs, with_recorded
-
     return (
         fitted(settings, sums_of_runs(workspace, settings)) if live else with_recorded(settings, request.fit)
     )
@@ -267,21 +260,19 @@ def _ended(
     services: wiring.Services,
     repo: Repository,
     request: SolveRequest,
-    solved: "Solved",
+    solved: Solved,
     interrupts: Interrupts,
-    measured: tuple[tuple[int, int], float],
-) -> "tuple[int, RunSummary]":
-    """The exit code and the final summary of a run that has just ended; its result is applied if requested.
-
-    `measured` is the fullest prompt (tokens, and of what window) and when the run began (monotonic seconds).
+    started: float,
+) -> tuple[int, RunSummary]:
+    """The exit code and the final summary of a run that has just ended, and that began at `started` (monotonic seconds); its
+    result is applied if requested.
     """
-    fullest, started = measured
     applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
     seconds = seconds_used(services.session)
     if solved.result.status in ENDED or request.replay_of is not None:
         with interrupts.shield(is_last=True):
             services.end_task()
-    summary = _summary(services, repo, solved, fullest, max(seconds, time.monotonic() - started))
+    summary = _summary(services, repo, solved, max(seconds, time.monotonic() - started))
     if refusal is not None:
         return refusal.exit_code, structs.replace(summary, not_applied=refusal.message)
     result = solved.result
@@ -302,8 +293,6 @@ def note_resumption(
     Raises:
         ConfigError: the finished part was judged by another test command than is configured now.
     """
-    from clean_room_agent.app.resumption import changes_since, given_to, recorded_config
-
     settings, record = services.settings, services.record
     then = record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
@@ -338,48 +327,28 @@ def _says_how_to_go_on(task_id: str) -> Iterator[None]:
         raise
 
 
-def _summary(
-    services: wiring.Services, repo: Repository, solved: "Solved", fullest: tuple[int, int], seconds: float
-) -> "RunSummary":
-    from clean_room_agent.report.summary import RunSummary, TestCounts, touched_of, turned_green
-
-    spent, baseline = services.meter.read(), solved.baseline
-    final = solved.judged.final if solved.judged else None
-    restored = solved.judged.restored if solved.judged else None
-    row = services.record.write(get_orchestrator_run, solved.result.task_id)
-    files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
+def _summary(services: wiring.Services, repo: Repository, solved: Solved, seconds: float) -> RunSummary:
+    spent, result = services.meter.read(), solved.result
     return RunSummary(
-        result=solved.result,
-        files=files,
-        touched=touched_of(solved),
-        before=TestCounts.of(baseline),
-        after=TestCounts.of(final) if final else None,
-        turned_green=turned_green(baseline, final) if final else None,
-        restored=TestCounts.of(restored) if restored else None,
+        result=result,
+        trace=outline(services.record.write(read_trace, result.task_id)),
+        files=diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else (),
         calls=spent.calls,
         tokens=spent.tokens,
         seconds=seconds,
-        fullest=fullest,
-        carries_uncommitted=solved.base_commit
-        != (services.resumed.base_commit if services.resumed else repo.head),
-        generated=generated_in(row.snapshot) if row else (),
-        ending=_ending(services, solved.result),
+        ending=_ending(services, result),
     )
 
 
-def _ending(services: wiring.Services, result: OrchestratorResult) -> "Ending":
+def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
     """Why the run did not do what it should; empty if it did, as far as the tests show."""
-    from clean_room_agent.report.summary import Ending
-
     if result.status in WHOLE:
         return Ending()
-    from clean_room_agent.report.causes import ending_of
-
     return services.record.write(ending_of, result.task_id, reason=result.reason)
 
 
 def _apply(
-    repo: Repository, services: wiring.Services, solved: "Solved"
+    repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
     """Apply the result; returns the applied paths (None if something fails in the result, or it changed nothing), and the
     refusal.
@@ -387,8 +356,6 @@ def _apply(
     result = solved.result
     if result.status not in WHOLE or not solved.result_commit:
         return None, None
-    from clean_room_agent.app.apply_result import bring
-
     try:
         commits = {"base": solved.base_commit, "commit": solved.result_commit}
         return bring(repo, services.record, result.task_id, **commits), None
@@ -396,9 +363,10 @@ def _apply(
         return None, error
 
 
-def as_object(summary: "RunSummary") -> dict[str, Any]:
+def as_object(summary: RunSummary) -> dict[str, Any]:
     """The run as `--json` answers it."""
-    result = summary.result
+    result, trace = summary.result, summary.trace
+    touched = touched_on_record(trace.events)
     return {
         "task_id": result.task_id,
         "status": result.status.value,
@@ -408,13 +376,12 @@ def as_object(summary: "RunSummary") -> dict[str, Any]:
         "branch": result.branch,
         "files": to_shown(summary.files),
         "tests": {
-            "before": to_shown(summary.before),
-            "after": to_shown(summary.after),
-            "turned_green": summary.turned_green,
-            "restored": to_shown(summary.restored),
-            "touched": to_shown(summary.touched.files),
-            "gone": summary.touched.gone,
-            "skipped": summary.touched.skipped,
+            "before": _counts(trace, "baseline"),
+            "after": _counts(trace, "final"),
+            "restored": _counts(trace, "restored"),
+            "touched": to_shown(touched.files),
+            "gone": touched.gone,
+            "skipped": touched.skipped,
         },
         "parts": {"done": result.parts_completed, "total": result.total_parts},
         "steps": {"done": result.steps_completed, "total": result.total_steps},
@@ -424,22 +391,21 @@ def as_object(summary: "RunSummary") -> dict[str, Any]:
         "seconds": round(summary.seconds, 3),
         "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
         "carries_uncommitted": summary.carries_uncommitted,
-        "generated": to_shown(summary.generated),
+        "generated": to_shown(generated_in(trace.run.snapshot)) if trace.run else [],
         "applied": summary.applied,
         "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,
     }
 
 
-class _Fullest:
-    """Remembers the fullest prompt of a run."""
-
-    def __init__(self) -> None:
-        self.value = (0, 0)
-
-    def notice(self, event: Event) -> None:
-        """Compare a finished pass's fullest prompt with the fullest so far."""
-        if isinstance(event, PassFinished) and event.window:
-            used, window = self.value
-            if event.prompt_tokens * max(window, 1) >= used * event.window:
-                self.value = (event.prompt_tokens, event.window)
+def _counts(trace: RunTrace, kind: str) -> dict[str, Any] | None:
+    row = last_of(trace, kind)
+    if row is None:
+        return None
+    known, failed = row.tests_passed is not None, len(row.failing_tests)
+    return {
+        "passed": row.tests_passed or 0,
+        "failed": failed,
+        "known": known,
+        "returncode": row.exit_code,
+    }

@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ from clean_room_agent.app.model_records import (
     estimators_for,
 )
 from clean_room_agent.app.model_server import open_server, require_all
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.resumption import resumable
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
@@ -36,12 +38,12 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.transports.replay import RecordThenLive
 from clean_room_agent.orchestrator.spending import Meter
+from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.retrieval_config import RetrievalConfig, StagesConfig
+from clean_room_agent.retrieval.retriever import STAGES, Retriever, stages_named
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder, trusted_workspace
-
-if TYPE_CHECKING:
-    from clean_room_agent.retrieval.retriever import Retriever
 
 PLAIN_WINDOW = 32_768
 """Tokens of the window that is assumed if no model is used and none is configured."""
@@ -143,9 +145,6 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
     """The router for the configuration, with its overrides checked against the existing prompts and stages."""
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
-        from clean_room_agent.app.prompts import PROMPTS
-        from clean_room_agent.retrieval.retriever import STAGES
-
         router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
     return router
 
@@ -158,8 +157,6 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
     """
     names = settings.stages.names()
     if names != StagesConfig().names():
-        from clean_room_agent.retrieval.retriever import stages_named
-
         stages_named(names, settings.judgments)
     return RetrievalConfig(
         stages=names,
@@ -239,8 +236,6 @@ def open_model_access(
         asked: frozenset[int] = frozenset()
         read: frozenset[int] = frozenset()
         if resume:
-            from clean_room_agent.llm.transports.replay import RecordThenLive
-
             meter.begin(record.write(calls.total_of_task, task_id))
             made = record.write(calls.list_calls, task_id)
             way = RecordThenLive(made, way)
@@ -296,7 +291,7 @@ def open_services(
         contextlib.ExitStack() as stack,
     ):
         # Read again, now that nobody else can end it.
-        resumed = _resumed(access.record, task_id) if resume else None
+        resumed = access.record.write(resumable, task_id) if resume else None
         if resume:
             restore_session(workspace.repo, access.record, task_id)
         session = stack.enter_context(Session.open(workspace.repo, task_id, clock=utc_now))
@@ -319,12 +314,6 @@ def open_services(
             raise
 
 
-def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
-    from clean_room_agent.app.resumption import resumable
-
-    return record.write(resumable, task_id)
-
-
 def require_short(services: Services, words: str) -> None:
     """Check that a task's words leave space for code in every prompt.
 
@@ -342,13 +331,8 @@ def require_short(services: Services, words: str) -> None:
             )
 
 
-def retriever_over(
-    services: Services, index: Connection, root: Path, *, use_model: bool = True
-) -> "Retriever":
+def retriever_over(services: Services, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
     """Retrieval that reads the index through `index` (read-only) and the files below `root`."""
-    from clean_room_agent.query.knowledge import KnowledgeBase
-    from clean_room_agent.retrieval.retriever import Retriever
-
     return Retriever(
         kb=KnowledgeBase(index),
         root=root,

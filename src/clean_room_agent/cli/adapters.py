@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec import Struct, structs
@@ -15,6 +15,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.model_records import RecordedProofs, RecordSink
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.run_wiring import sandbox_inputs_of
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.names import counted, new_task_id, row_number, short_id
 from clean_room_agent.artifacts.outcomes import PassType
@@ -33,18 +34,26 @@ from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
+from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.spending import Meter
+from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.training.convert import convert_adapter
+from clean_room_agent.training.deployment import Deployer, Host, Served
+from clean_room_agent.training.edit_steps import Changes, Clone, EditSteps, Tested
+from clean_room_agent.training.evaluation import (
+    Arm,
+    Asked,
+    Evaluated,
+    evaluate_adapter,
+    material_of,
+    passed_evaluation,
+    require_same_answers,
+)
+from clean_room_agent.training.gate import GateFinding
 from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
-
-if TYPE_CHECKING:
-    from clean_room_agent.llm.prompt import Prompt
-    from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
-    from clean_room_agent.training.deployment import Deployer, Served
-    from clean_room_agent.training.edit_steps import Changes, Clone, Tested
-    from clean_room_agent.training.evaluation import Arm, Evaluated
-    from clean_room_agent.training.gate import GateFinding
 
 ALSO = (
     "Another prompt to evaluate the adapter on; it must not do worse there. Repeatable. Prompts that the configuration "
@@ -101,9 +110,6 @@ def evaluate(
 
     Exit codes: 0 it passed, 1 it did not, 2 usage, configuration, data or a missing file, 3 model server.
     """
-    from clean_room_agent.training.edit_steps import EditSteps
-    from clean_room_agent.training.evaluation import Asked, evaluate_adapter, material_of
-
     with contextlib.ExitStack() as stack:
         parts = stack.enter_context(open_adapters(repo))
         row = parts.adapter(adapter)
@@ -154,8 +160,6 @@ def deploy(
     """
     if reason is not None and not reason.strip():
         raise UsageError("--force needs a reason")
-    from clean_room_agent.training.evaluation import material_of, passed_evaluation, require_same_answers
-
     with open_adapters(repo) as parts:
         row = parts.adapter(adapter)
         evaluation = passed_evaluation(parts.record, row)
@@ -194,7 +198,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
     workspace: Workspace
     settings: Settings
     record: Record
-    deployer: "Deployer"
+    deployer: Deployer
 
     def adapter(self, given: str) -> AdapterRow:
         """The adapter of this number or tag.
@@ -211,7 +215,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
             raise UsageError(f"there is no adapter {given}", hint=f"adapters: {tags}")
         return found
 
-    def prompts(self, adapter: AdapterRow, also: Sequence[str]) -> "list[Prompt[Any, Any]]":
+    def prompts(self, adapter: AdapterRow, also: Sequence[str]) -> list[Prompt[Any, Any]]:
         """The adapter's own prompt, then those of `also`, and those that the configuration assigns to it.
 
         Raises:
@@ -230,10 +234,8 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         assert row is not None, "an adapter's dataset is recorded before it"
         return given or Path(row.dataset_path)
 
-    def arm(self, prompt: "Prompt[Any, Any]", tag: str, transport: Transport) -> "Arm":
+    def arm(self, prompt: Prompt[Any, Any], tag: str, transport: Transport) -> Arm:
         """The prompt, answered by this model whatever the configuration says."""
-        from clean_room_agent.training.evaluation import Arm
-
         own = self.settings.models.for_role(prompt.role)
         models = structs.replace(own, overrides={prompt.name: tag})
         router = ModelRouter(models, self.settings.budget)
@@ -241,11 +243,8 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
         client = ModelClient(router, transport, sink, utc_now, proofs=RecordedProofs(self.record))
         return Arm(tag=tag, models=client)
 
-    def serve(self, adapter: AdapterRow, base_gguf: Path | None) -> "tuple[Served, Transport]":
+    def serve(self, adapter: AdapterRow, base_gguf: Path | None) -> tuple[Served, Transport]:
         """Make the server answer under the adapter's tag; with the server."""
-        from clean_room_agent.training.convert import convert_adapter
-        from clean_room_agent.training.deployment import Host
-
         self.settings.require("models", "budget")
         models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)
         server = open_server(models)
@@ -265,8 +264,6 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
 @contextlib.contextmanager
 def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
     """Open the registry of the repository around `repo`."""
-    from clean_room_agent.training.deployment import Deployer
-
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
@@ -277,7 +274,7 @@ def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
         yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
 
 
-def _open_clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
+def _open_clone(stack: contextlib.ExitStack, path: Path) -> Clone:
     """The clone at the path, with its tests if its configuration names them. Its worktree is removed with `stack`.
 
     Raises:
@@ -285,9 +282,6 @@ def _open_clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         UsageError: its configuration is not the user's own, or invalid.
         ConfigError: it configures a sandbox that is not possible.
     """
-    from clean_room_agent.app.run_wiring import sandbox_inputs_of
-    from clean_room_agent.training.edit_steps import Clone
-
     repo = open_repository(path)
     workspace = wiring.workspace_of(repo.top)
     settings = load_settings(workspace.config, Overrides()) if workspace.config.exists() else None
@@ -301,8 +295,8 @@ def _open_clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
 
 @contextlib.contextmanager
 def opened_tests(
-    repo: Repository, sandbox_inputs: "SandboxInputs", place: Path, task_id: str
-) -> "Iterator[Callable[[str, Changes], Tested]]":
+    repo: Repository, sandbox_inputs: SandboxInputs, place: Path, task_id: str
+) -> Iterator[Callable[[str, Changes], Tested]]:
     """A function that runs the repository's test command on a commit with changed files, in a worktree at `place` that is
     deleted afterwards.
 
@@ -310,14 +304,10 @@ def opened_tests(
         ConfigError: a sandbox is configured, but not possible.
         GitError: the worktree cannot be created.
     """
-    from clean_room_agent.orchestrator.events import Nobody
-    from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, WorktreePool
-    from clean_room_agent.training.edit_steps import Tested
-
     setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=dict(os.environ), place=place)
     with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
 
-        def run(commit: str, changes: "Changes") -> Tested:
+        def run(commit: str, changes: Changes) -> Tested:
             pool.first.checkout(
                 commit_files(repo, commit, changes, "An answer under evaluation\n", author_of(repo))
             )
@@ -338,7 +328,7 @@ def _brief(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
 
 
-def _answer_list(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bool) -> None:
+def _answer_list(rows: Sequence[tuple[AdapterRow, Sequence[Any]]], *, as_json: bool) -> None:
     """Print every adapter with its evaluations, and mark those in use."""
     if as_json:
         output.answer_json(
@@ -356,7 +346,7 @@ def _answer_list(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json:
         output.answer("no adapters; `cra train` makes one")
 
 
-def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
+def _answer_evaluation(row: AdapterRow, made: Evaluated, *, as_json: bool) -> None:
     """Print the gate's finding, and the questions that were left out."""
     if as_json:
         output.answer_json(
@@ -383,7 +373,7 @@ def _answer_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> 
         )
 
 
-def _print_finding(adapter: AdapterRow, finding: "GateFinding") -> None:
+def _print_finding(adapter: AdapterRow, finding: GateFinding) -> None:
     words = {
         "passed": "is better than its base",
         "failed": "did not pass the gate",

@@ -9,6 +9,7 @@ import os
 import platform
 import pwd
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -57,46 +58,12 @@ HIDDEN = "[hidden: its name says that it is secret]"
 LOG_NAME = re.compile(r"cra-bug-\w{1,16}\.log", re.ASCII)
 MAX_TRACEBACKS = 3
 MAX_TRACEBACK_BYTES = 200_000
-HOLDS = {
-    "program": "versions, platform, sandbox, chosen variables",
-    "check": "`cra check`, without the model server",
-    "repository": "why the report says nothing about a repository",
-    "configuration": "every value, and where it comes from",
-    "tracebacks": "of bugs; without --prompts only the places",
-    "record": "why the record cannot be read",
-    "run": "outcome, passes, calls, attempts, test runs and events, without texts",
-    "texts": "YOUR WORDS AND CODE: the task, prompts, answers, diffs, errors, test output",
-}
-"""The parts of a report, for the person who decides whether to send it."""
-LEFT_OUT = """\
-Not in it: your files, your name, and, without --prompts, any
-text of the run: the task, prompts, answers, diffs, the output
-of tests, names, errors.
+TEXTS = "YOUR WORDS AND CODE ARE IN IT: the task, prompts, answers, diffs, errors, test output."
+NO_TEXTS = """\
+Not in it: your files, your name, and any text of the run: the
+task, prompts, answers, diffs, errors, the output of tests.
 """
 SENT = "Nothing was sent. Read it before you give it to anyone."
-
-
-def collect(
-    workspace: Workspace | None, repo: Path, run: str, *, prompts: bool
-) -> tuple[dict[str, Any], str | None]:
-    """The parts of the report, by the names in `HOLDS`, and the id of the run that it is about, if any; with `prompts`, with the
-    run's texts. Secrets are still in it.
-
-    Raises:
-        UsageError: there is no such run.
-    """
-    parts: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
-    if workspace is not None:
-        parts["configuration"] = _configuration(workspace)
-    parts["tracebacks"] = dict(_tracebacks(messages=prompts))
-    task_id = None
-    if workspace is not None and workspace.raw.exists():
-        try:
-            task_id, of_run = _run_parts(workspace, run, prompts=prompts)
-            parts |= of_run
-        except (RecordError, SchemaError) as error:
-            parts["record"] = error.message
-    return parts, task_id
 
 
 def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
@@ -139,13 +106,6 @@ def without_named(key: str, value: Any) -> Any:
     return HIDDEN if secret else value
 
 
-def _redactor(workspace: Workspace | None) -> Redactor:
-    named = () if workspace is None else named_secrets(workspace)
-    kept = workspace is not None and workspace.folder.is_dir()
-    key = workspace.secret_key if workspace is not None and kept else lambda: os.urandom(KEY_BYTES)
-    return Redactor(key, (*named, *secret_values(dict(os.environ))))
-
-
 def _program() -> dict[str, Any]:
     needed = {
         re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in metadata.requires("clean-room-agent") or ()
@@ -154,10 +114,8 @@ def _program() -> dict[str, Any]:
     return {
         "cra": VERSION,
         "python": sys.version,
-        "executable": sys.executable,
         "packages": dict(sorted(installed.items())),
         "platform": platform.platform(),
-        "processors": os.cpu_count(),
         "sandbox": sandbox_line("bwrap").text,
         "variables": {name: os.environ[name] for name in SHOWN_VARIABLES if name in os.environ},
     }
@@ -182,16 +140,15 @@ def _tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
     """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
     folder = Path(tempfile.gettempdir())
     found = []
-    for path in folder.glob("cra-bug-*.log"):
+    for path in filter(lambda path: LOG_NAME.fullmatch(path.name), folder.glob("cra-bug-*.log")):
         with contextlib.suppress(OSError):
-            ours = path.is_file() and not path.is_symlink() and path.lstat().st_uid == os.geteuid()
-            if ours and LOG_NAME.fullmatch(path.name):
-                found.append((path.lstat().st_mtime, path.name))
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid():
+                found.append((about.st_mtime, path.name))
     for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
         with contextlib.suppress(OSError):
-            text = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode(
-                "utf-8", "replace"
-            )
+            data = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES)
+            text = data.decode("utf-8", "replace")
             yield name, text if messages else places_in(text)
 
 
@@ -249,37 +206,38 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     """
     if place is not None and place.exists():
         raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
-    workspace, no_repository = None, ""
+    found: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
+    found["tracebacks"] = dict(_tracebacks(messages=prompts))
+    workspace, task_id = None, None
     try:
         workspace = wiring.workspace_of(repo)
     except CraError as error:  # a bug can occur without a repository, too
-        no_repository = error.message
-    found, task_id = collect(workspace, repo, run, prompts=prompts)
-    if no_repository:
-        found["repository"] = no_repository
-    redactor = _redactor(workspace)
+        found["repository"] = error.message
+    named: tuple[str, ...] = ()
+    kept = workspace is not None and workspace.folder.is_dir()
+    if workspace is not None:
+        named, found["configuration"] = named_secrets(workspace), _configuration(workspace)
+        if workspace.raw.exists():
+            try:
+                task_id, of_run = _run_parts(workspace, run, prompts=prompts)
+                found |= of_run
+            except (RecordError, SchemaError) as error:
+                found["record"] = error.message
+    key = workspace.secret_key if workspace and kept else lambda: os.urandom(KEY_BYTES)
+    redactor = Redactor(key, (*named, *secret_values(dict(os.environ))))
     parts: dict[str, Any] = change_texts(found, cleaner(redactor, workspace))
     if place is None:
         name = f"cra-bug-report-{short_id(task_id)}.json" if task_id else "cra-bug-report.json"
-        kept = (
-            workspace is not None and workspace.folder.is_dir()
-        )  # no snapshot of the working tree includes it
+        # No snapshot of the working tree includes the first.
         place = (private_folder(workspace.folder / "reports") if workspace and kept else Path.cwd()) / name
     atomic_write(place, json.dumps(parts, indent=1) + "\n", private=True)
+    told = {"path": str(place), "task_id": task_id, "parts": list(parts), "secrets_replaced": redactor.count}
     if as_json:
-        output.answer_json(
-            {
-                "path": str(place),
-                "task_id": task_id,
-                "parts": {name: HOLDS[name] for name in parts},
-                "secrets_replaced": redactor.count,
-                "sent": False,
-            }
-        )
+        output.answer_json(told)
         return 0
-    sizes = {name: len(json.dumps(part)) / 1000 for name, part in parts.items()}
-    lines = [f"  {name} ({size:,.1f} kB)\n      {HOLDS[name]}" for name, size in sizes.items()]
-    replaced = counted(redactor.count, "secret was", "secrets were")
-    count = f"{replaced} replaced.\n" if redactor.count else ""
-    output.answer(f"{place}\n\n" + "\n".join(lines) + f"\n\n{LEFT_OUT}\n{count}{SENT}")
+    sizes = "\n".join(f"  {name} ({len(json.dumps(part)) / 1000:,.1f} kB)" for name, part in parts.items())
+    replaced = (
+        f"{counted(redactor.count, 'secret was', 'secrets were')} replaced.\n" if redactor.count else ""
+    )
+    output.answer(f"{place}\n\n{sizes}\n\n{TEXTS if 'texts' in parts else NO_TEXTS}\n{replaced}{SENT}")
     return 0

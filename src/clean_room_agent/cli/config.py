@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import tomlkit
 from rich.padding import Padding
 from rich.text import Text
 
@@ -74,8 +75,6 @@ def show(
 
 def toml(value: Any) -> str:
     """A value in TOML syntax."""
-    import tomlkit
-
     text: str = tomlkit.item(value).as_string()
     return text
 

@@ -48,9 +48,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
     )
     output.answer("4. cra plan: a plan that could be reviewed and edited")
     with watching(None, verbose=0) as observer:
-        _, plan, reason = run_plan(
-            workspace, settings, task, observer, transport_of(PLAN_RECORDING, live=live)
-        )
+        plan, reason = run_plan(workspace, settings, task, observer, transport_of(PLAN_RECORDING, live=live))
     if plan is None:
         output.answer(f"   no plan: {reason}")
     else:

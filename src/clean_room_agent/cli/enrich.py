@@ -21,7 +21,7 @@ from clean_room_agent.errors import CraError, Interrupted
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.report.causes import ending_of
-from clean_room_agent.report.summary import Ending
+from clean_room_agent.report.summary import Ending, duration
 from clean_room_agent.workspace import Workspace, hold
 
 PARTIAL = 4
@@ -184,7 +184,7 @@ def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: boo
                     bar.close()
                     output.aside(f"{file.path}: {file.reason or file.purpose}")
                 seconds = (time.monotonic() - began) / len(done) * (total - len(done))
-                bar.show(len(done), total, f", about {_duration(seconds)} left" if seconds else "")
+                bar.show(len(done), total, f", about {duration(seconds)} left" if seconds else "")
         except (KeyboardInterrupt, CraError) as exc:
             bar.close()
             described = sum(not file.reason for file in done)
@@ -199,19 +199,12 @@ def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: boo
     return done
 
 
-def _duration(seconds: float) -> str:
-    """A duration in a suitable unit."""
-    if seconds < 100:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
-
-
 def _show(summary: EnrichmentSummary) -> None:
     """Print what was described, what was not and why, and what to do next."""
     if summary.described or summary.skipped:
         output.answer(
             f"{counted(summary.described, 'file')} described by {summary.model}; "
-            f"{counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}, {_duration(summary.duration_ms / 1000)}"
+            f"{counted(summary.calls, 'call')}, {counted(summary.tokens, 'token')}, {duration(summary.duration_ms / 1000)}"
         )
     if summary.already_described:
         output.answer(f"{summary.already_described} of {summary.files} files were described already")

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -16,6 +15,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.fit.fit_view import FitView, fit_view
 from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
+from clean_room_agent.app.fit.measuring import measure_models
+from clean_room_agent.app.fit.probe import Progress
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -31,19 +32,11 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
 from clean_room_agent.report.run_list import plain_table, size_text
 
-if TYPE_CHECKING:  # what only measuring needs
-    from clean_room_agent.app.fit.probe import Progress
-
 PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
     "reasoning": "plans and judges",
     "classifier": "answers yes or no",
     "filling": "fills gaps, in turn with coding",
-}
-SHAPES = {
-    "json_schema": "constrained by a JSON schema",
-    "json_object": "a JSON object, described in words",
-    "structured_outputs": "constrained by vLLM's structured outputs",
 }
 
 
@@ -89,10 +82,6 @@ class ModelsView(Struct, frozen=True, kw_only=True):
     """"" if the server cannot be asked."""
     fault: ModelFault | None
     """Why it cannot be asked."""
-    shape: str
-    """How the format of answers is enforced."""
-    probabilities: str
-    """Whether verdicts are requested with probabilities."""
     jobs: tuple[ModelJob, ...]
     offered: tuple[Offered, ...]
     fit: FitView | None
@@ -129,8 +118,6 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
         provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
         version=version,
         fault=fault,
-        shape=_shape(models.for_role("coding")),
-        probabilities=_probabilities(models.for_role("classifier")),
         jobs=jobs,
         offered=() if fault else tuple(
             Offered(
@@ -145,7 +132,7 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
     )  # fmt: skip
 
 
-def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | ModelFault] | None") -> list[ModelJob]:
+def _jobs(router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None) -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
     for role in models.roles:
@@ -170,7 +157,7 @@ def _job(
     purpose: str,
     tag: str,
     window: int | None,
-    ask: "Callable[[str], ModelDetails | ModelFault] | None",
+    ask: Callable[[str], ModelDetails | ModelFault] | None,
 ) -> ModelJob:
     window = window or router.window_of(tag)
     found = ask(tag) if ask is not None else None
@@ -189,7 +176,7 @@ def _job(
     )
 
 
-def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | ModelFault]":
+def _asking(server: ModelServer, models: ModelsConfig) -> Callable[[str], ModelDetails | ModelFault]:
     """A function that looks up each model on the server once."""
 
     @cache
@@ -204,19 +191,6 @@ def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], Model
 
 def _fault(error: CraError) -> ModelFault:
     return ModelFault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
-
-
-def _shape(models: ModelsConfig) -> str:
-    if models.provider == "ollama":
-        return f"answer format: {SHAPES['json_schema']}"
-    edits = "; edits and verdicts: constrained by a grammar" if models.grammar else ""
-    return f"answer format: {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
-
-
-def _probabilities(models: ModelsConfig) -> str:
-    if models.provider == "openai" and not models.logprobs:
-        return "verdicts come without probabilities (logprobs = false)"
-    return "verdicts are requested with probabilities"
 
 
 def _ordinal(place: int) -> str:
@@ -257,7 +231,7 @@ def _render(view: ModelsView) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(where)]
     if view.fault is not None:
         parts += [Text(view.fault.text, style="red"), Text(f"  -> {view.fault.remedy}", style="cyan")]
-    parts += [Text(view.shape, style="dim"), Text(view.probabilities, style="dim"), Text("")]
+    parts.append(Text(""))
     of_job = ("job", "model", "window", "")
     jobs = plain_table(*of_job, right=("window",), folded=of_job)
     for job in view.jobs:
@@ -318,8 +292,6 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is
     configured. llama-server and others know a model only by its name: use --again after you have changed the file.
     """
-    from clean_room_agent.app.fit.measuring import measure_models
-
     workspace = output.opened(wiring.workspace_of(repo))
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget", "stages", "solve")
@@ -336,7 +308,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     return 1 if view.verdict else 0
 
 
-def _tell_progress(progress: "Progress") -> None:
+def _tell_progress(progress: Progress) -> None:
     left = ""
     if progress.seconds_left is not None:
         left = f", at most {math.ceil(progress.seconds_left / 60)} min left"

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
@@ -168,8 +167,7 @@ def folded(text: str, width: int) -> str:
 
 
 def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
-    """Where to break a line: (spaces before, start, end) of each row of it. Words are never broken, and neither is a
-    column in the right half that fits on its own row.
+    """Where to break a line: (spaces before, start, end) of each row of it. Words are never broken.
 
     Example: ` cost 16 calls, 14,488 tokens, 58.5 s` in 30 columns continues below `16`.
     """
@@ -177,14 +175,9 @@ def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
         yield 0, 0, len(line)
         return
     hanging = _hanging(line, width)
-    own_rows = _columns_with_own_rows(line, width, hanging)
     indent = start = end = 0
     for word in WORD.finditer(line):
-        own = own_rows.get(word.start())
-        if end > start and own is not None and indent + _columns(line[start : own[1]]) > width:
-            yield indent, start, end
-            indent, start = own[0], word.start()
-        elif end > start and indent + _columns(line[start : word.end()]) > width:
+        if end > start and indent + _columns(line[start : word.end()]) > width:
             yield indent, start, end
             indent, start = hanging, word.start()
         end = word.end()
@@ -198,23 +191,6 @@ def fitted(text: str, stream: IO[str]) -> str:
     import shutil  # only a terminal needs it, and it loads the compression modules
 
     return folded(text, shutil.get_terminal_size().columns)
-
-
-def _columns_with_own_rows(line: str, width: int, hanging: int) -> dict[int, tuple[int, int]]:
-    """For each column that begins in the right half, by its start: the indent of a row that holds all of it, and its
-    end. Next to the columns on its left it would only have a narrow strip.
-    """
-    before = len(line) - len(line.lstrip(" "))
-    starts = [gap.end() for gap in GAP.finditer(line, before)]
-    found = {}
-    for start, following in pairwise([*starts, len(line)]):
-        end = start + len(line[start:following].rstrip(" "))
-        indents = [
-            indent for indent in (hanging, before + STEP) if indent + _columns(line[start:end]) <= width
-        ]
-        if indents and _columns(line[:start]) > width // 2:
-            found[start] = (indents[0], end)
-    return found
 
 
 def _hanging(line: str, width: int) -> int:

@@ -185,7 +185,7 @@ def _make(
 ) -> PlanArtifact:
     settings = load_settings(workspace.config, overrides)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
-        _, plan, reason = run_plan(
+        plan, reason = run_plan(
             workspace, settings, task, observer, entered_at=process_began(), evidence=evidence
         )
     if plan is None:

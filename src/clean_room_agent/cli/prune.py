@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,12 @@ from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.db.connection import get_connection, remove_database
 from clean_room_agent.db.raw.pruning import compact_record, delete_tasks, file_bytes, record_bytes
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import EventRow, RunListing, RunOverview, append_event, list_overviews
+from clean_room_agent.db.raw.runs import EventRow, RunOverview, append_event, list_overviews
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
 from clean_room_agent.git.refs import (
     branch_tip,
-    bytes_kept_by,
     delete_branch,
     delete_ref,
     is_merged,
@@ -108,7 +107,7 @@ class Piece(Struct, frozen=True, kw_only=True):
     name: str
     """A path or a ref; the task's id for what is in the record."""
     size: int = 0
-    """Bytes; 0 for a ref, since what it frees depends on the other refs."""
+    """Bytes; 0 for a ref, as what it frees depends on the other refs."""
     tip: str = ""
     """The commit of a branch."""
 
@@ -116,7 +115,7 @@ class Piece(Struct, frozen=True, kw_only=True):
 class PrunedRun(Struct, frozen=True, kw_only=True):
     """A run of which something is deleted."""
 
-    listing: RunListing
+    of: RunOverview
     status: str
     """As `--status` names it."""
     pieces: tuple[Piece, ...]
@@ -128,33 +127,24 @@ class PrunedRun(Struct, frozen=True, kw_only=True):
         return sum(piece.size for piece in self.pieces)
 
 
-class KindSize(Struct, frozen=True, kw_only=True):
-    """The bytes that a kind takes, and how many of them are deleted."""
-
-    kind: str
-    takes: int
-    goes: int
-    count: int
-    """The number of things that are deleted."""
-
-
 class PruningPlan(Struct, frozen=True, kw_only=True):
     """Everything that would be deleted."""
 
     runs: tuple[PrunedRun, ...]
     others: tuple[Piece, ...]
-    sizes: tuple[KindSize, ...]
+    takes: Mapping[str, int]
+    """Bytes of all that there is of a kind; what git keeps is not counted."""
     notes: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes of everything that is deleted."""
-        return sum(kind.goes for kind in self.sizes)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """Everything that is deleted, in one list."""
         return (*(piece for run in self.runs for piece in run.pieces), *self.others)
+
+    @property
+    def size(self) -> int:
+        """Bytes of everything that is deleted."""
+        return sum(piece.size for piece in self.pieces)
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -184,7 +174,7 @@ def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
     if site.workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
             runs = tuple(_runs(site, conn, choice, notes))
-            recorded = {entry.listing.task_id for entry in list_overviews(conn, limit=ALL_RUNS)}
+            recorded = {entry.task_id for entry in list_overviews(conn, limit=ALL_RUNS)}
     others = []
     if "refs" in choice.kinds and not choice.statuses and choice.older_than is None:
         # Of runs whose record is gone, which have neither a status nor an age.
@@ -195,29 +185,27 @@ def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
             with contextlib.suppress(FileNotFoundError):
                 if choice.is_old(datetime.fromtimestamp(path.lstat().st_mtime, UTC)):
                     others.append(Piece(kind=kind, name=str(path), size=_size_of(path)))
-    sizes = tuple(_sizes(site, [*(piece for run in runs for piece in run.pieces), *others]))
-    return PruningPlan(runs=runs, others=tuple(others), sizes=sizes, notes=tuple(notes))
+    return PruningPlan(runs=runs, others=tuple(others), takes=_sizes(site), notes=tuple(notes))
 
 
 def _runs(site: Site, conn: Connection, choice: PruningChoice, notes: list[str]) -> Iterator[PrunedRun]:
     running = waiting = 0
     for recorded in list_overviews(conn, limit=ALL_RUNS):
         entry = as_it_stands(site.workspace, recorded)
-        listing = entry.listing
-        if listing.command in TRAINING or not choice.is_old(moment(listing.timestamp)):
+        if entry.command in TRAINING or not choice.is_old(moment(entry.timestamp)):
             continue
-        if is_held(site.workspace.task_lock(listing.task_id)):
+        if is_held(site.workspace.task_lock(entry.task_id)):
             running += 1
             continue
-        status = DISCARDED if entry.discarded and listing.command != "replay" else listing.status.value
-        if not {status, listing.status.value} & {*(choice.statuses or (*ENDED, DISCARDED))}:
-            waiting += listing.status.value not in ENDED and not choice.statuses
+        status = DISCARDED if entry.discarded and entry.command != "replay" else entry.status.value
+        if not {status, entry.status.value} & {*(choice.statuses or (*ENDED, DISCARDED))}:
+            waiting += entry.status.value not in ENDED and not choice.statuses
             continue
         if pieces := tuple(_pieces(site, conn, entry, choice)):
             lost = LOSING & {piece.kind for piece in pieces}
-            resumable = listing.command == "solve" and status not in {"complete", "unproven", DISCARDED}
+            resumable = entry.command == "solve" and status not in {"complete", "unproven", DISCARDED}
             warning = "cannot be resumed afterwards" if lost and resumable else ""
-            yield PrunedRun(listing=listing, status=status, pieces=pieces, warning=warning)
+            yield PrunedRun(of=entry, status=status, pieces=pieces, warning=warning)
     if running:
         notes.append(f"{counted(running, 'run is', 'runs are')} in progress: kept")
     if waiting and LOSING.intersection(choice.of_kinds):
@@ -227,7 +215,7 @@ def _runs(site: Site, conn: Connection, choice: PruningChoice, notes: list[str])
 
 
 def _pieces(site: Site, conn: Connection, entry: RunOverview, choice: PruningChoice) -> Iterator[Piece]:
-    task_id, workspace = entry.listing.task_id, site.workspace
+    task_id, workspace = entry.task_id, site.workspace
     for kind in choice.of_runs:
         match kind:
             case "record":
@@ -239,8 +227,8 @@ def _pieces(site: Site, conn: Connection, entry: RunOverview, choice: PruningCho
             case "refs":
                 for ref in list_refs(site.repo, f"refs/cra/{task_id}/"):
                     yield Piece(kind=kind, name=ref)
-            case "branches" if entry.run is not None and entry.run.branch:
-                branch, tip = entry.run.branch, entry.run.result_commit
+            case "branches" if entry.branch:
+                branch, tip = entry.branch, entry.result_commit
                 # Without loss: it is where the run left it, other branches contain it, and no worktree uses it.
                 unmoved = tip != "" and branch_tip(site.repo, branch) == tip
                 if unmoved and is_merged(site.repo, tip) and using_worktree(site.repo, branch) is None:
@@ -279,25 +267,14 @@ def _repository_exists(link: Path) -> bool:
     return Path(os.fsdecode(content).removeprefix("gitdir: ").rstrip("\n")).parent.parent.exists()
 
 
-def _sizes(site: Site, pieces: list[Piece]) -> Iterator[KindSize]:
-    refs = list_refs(site.repo, "refs/cra/")
-    gone = {piece.name for piece in pieces}
-    in_git = bytes_kept_by(site.repo, set(refs.values()))
-    left = bytes_kept_by(site.repo, {commit for ref, commit in refs.items() if ref not in gone})
+def _sizes(site: Site) -> dict[str, int]:
     sessions = site.workspace.sessions
-    takes = {
+    return {
         "record": file_bytes(site.workspace.raw),
         "sessions": sum(map(file_bytes, sessions.glob("session_*.sqlite"))),
         "index-copies": sum(map(file_bytes, sessions.glob("curated_*.sqlite"))),
-        "refs": in_git,
-        "branches": 0,
+        **{kind: sum(map(_size_of, site.leftovers(kind))) for kind in KINDS if kind not in OF_RUNS},
     }
-    for kind in KINDS:
-        own = [piece.size for piece in pieces if piece.kind == kind]
-        total = takes[kind] if kind in takes else sum(map(_size_of, site.leftovers(kind)))
-        yield KindSize(
-            kind=kind, takes=total, goes=in_git - left if kind == "refs" else sum(own), count=len(own)
-        )
 
 
 def _size_of(path: Path) -> int:
@@ -321,7 +298,7 @@ def carry_out(site: Site, plan: PruningPlan) -> tuple[str, ...]:
         notes += reap(site.workspace, site.repo, site.worktrees)
         with Record.open(site.workspace.repo, clock=utc_now) as record:
             for run in plan.runs:
-                task_id = run.listing.task_id
+                task_id = run.of.task_id
                 try:
                     with task_lock(site.workspace, task_id, patience=0):
                         notes += _prune_run(site, record, run)
@@ -342,7 +319,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
     The run is marked as pruned in the record before anything of it is deleted, and its rows are deleted last, at once:
     if this is interrupted, the next start continues.
     """
-    task_id, kinds = run.listing.task_id, sorted({piece.kind for piece in run.pieces})
+    task_id, kinds = run.of.task_id, sorted({piece.kind for piece in run.pieces})
     if LOSING & {*kinds}:
         mark = EventRow(
             task_id=task_id, kind=EventKind.PRUNED, detail=json.dumps(kinds), timestamp=record.now()
@@ -387,10 +364,18 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     return {
         "done": done,
         "bytes": plan.size,
-        "kinds": to_shown(plan.sizes),
+        "kinds": [
+            {
+                "kind": kind,
+                "takes": plan.takes.get(kind),
+                "goes": sum(piece.size for piece in found),
+                "count": len(found),
+            }
+            for kind, found in _by_kind(plan)
+        ],
         "runs": [
             {
-                "task_id": run.listing.task_id,
+                "task_id": run.of.task_id,
                 "status": run.status,
                 "bytes": run.size,
                 "kinds": sorted({piece.kind for piece in run.pieces}),
@@ -403,25 +388,30 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     }
 
 
+def _by_kind(plan: PruningPlan) -> list[tuple[str, list[Piece]]]:
+    return [(kind, [piece for piece in plan.pieces if piece.kind == kind]) for kind in KINDS]
+
+
 def render(plan: PruningPlan, *, done: bool) -> list[RenderableType]:
     """What uses space, by kind and by run."""
     goes = "deleted" if done else "deletable"
     table = plain_table("what", "size", goes, "", right=("size", goes), folded=("",))
-    for size in plan.sizes:
-        freed = Text(size_text(size.goes) if size.count else "-", style="bold" if size.count else "dim")
-        table.add_row(size.kind, size_text(size.takes), freed, Text(KINDS[size.kind], style="dim"))
+    for kind, found in _by_kind(plan):
+        takes = size_text(plan.takes[kind]) if kind in plan.takes else ""
+        freed = size_text(sum(piece.size for piece in found)) if takes else str(len(found))
+        told = Text(freed if found else "-", style="bold" if found else "dim")
+        table.add_row(kind, takes, told, Text(KINDS[kind], style="dim"))
     parts: list[RenderableType] = [table]
     if plan.runs:
         columns = ("run", "age", "status", "size", "task")
         runs = plain_table(*columns, right=("age", "size"), folded=("task",))
         for run in plan.runs[:SHOWN_RUNS]:
-            listing = run.listing
-            task = Text(first_line(listing.task_description) or listing.command)
+            task = Text(first_line(run.of.task_description) or run.of.command)
             if run.warning:
                 task.append(f"\n{run.warning}", style="yellow")
             status = Text(run.status.replace("_", " "), style=COLOURS.get(run.status, "cyan"))
-            started = age(listing.timestamp, utc_now())
-            runs.add_row(short_id(listing.task_id), started, status, size_text(run.size), task)
+            started = age(run.of.timestamp, utc_now())
+            runs.add_row(short_id(run.of.task_id), started, status, size_text(run.size), task)
         parts += [Text(""), runs]
         if (more := len(plan.runs) - SHOWN_RUNS) > 0:
             parts.append(Text(f"and {counted(more, 'more run')} (--json lists all)", style="dim"))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,10 @@ from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.json_values import change_texts
 from clean_room_agent.proc import absolute_entries
 from clean_room_agent.report.calls import result_diffs
+from clean_room_agent.report.page.html import is_report, run_html, run_page, runs_html, runs_page
 from clean_room_agent.report.trace import read_trace
+from clean_room_agent.training.credit import waterfall_of
+from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.workspace import Workspace, private_folder
 
 
@@ -41,10 +45,6 @@ def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[s
     Raises:
         UsageError: there is no such run.
     """
-    from clean_room_agent.report.page.html import run_html, run_page, runs_html, runs_page
-    from clean_room_agent.training.credit import waterfall_of
-    from clean_room_agent.training.logs import LogAnalysisAPI
-
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         if of_all:
             page = runs_page(list_run_costs(conn), waterfall_of(LogAnalysisAPI(conn).tasks()))
@@ -70,8 +70,6 @@ def require_replaceable(place: Path, *, force: bool) -> None:
     Raises:
         UsageError: there is a file that is not a report, or it cannot be read.
     """
-    from clean_room_agent.report.page.html import is_report
-
     try:
         if place.is_file() and not force and not is_report(place):
             raise UsageError(f"{place} already exists and is not a report", hint="overwrite it with --force")
@@ -139,8 +137,6 @@ def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) ->
 
 
 def _open(path: Path) -> bool:
-    import webbrowser
-
     # It looks for programs in PATH itself: a relative entry would mean the repository.
     os.environ["PATH"] = absolute_entries(os.environ.get("PATH", os.defpath))
     return webbrowser.open(path.absolute().as_uri())

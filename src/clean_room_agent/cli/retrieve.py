@@ -13,6 +13,7 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import ContextRequest
 from clean_room_agent.artifacts.names import new_task_id
 from clean_room_agent.cli import options, output
+from clean_room_agent.cli.safe_console import answers_console
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import passes
@@ -67,8 +68,6 @@ def show(found: Retrieved, rows: tuple[DecisionRow, ...], form: str) -> None:
     elif form == "prompt":
         output.hand_on(package.to_prompt_text())
     else:
-        from clean_room_agent.cli.safe_console import answers_console
-
         console = answers_console()
         console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)
 

@@ -31,15 +31,9 @@ def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
 
 def as_object(entry: RunOverview) -> dict[str, Any]:
     """One run as `--json` answers it."""
-    run, tests = entry.run, entry.tests
-    return {
-        **to_shown(entry.listing),
-        "reason": "" if run is None else run.reason,
-        "branch": "" if run is None else run.branch,
-        "result_commit": "" if run is None else run.result_commit,
-        "tests": to_shown(tests),
-        "bytes": entry.size,
-    }
+    told = to_shown(entry)
+    del told["is_run"], told["discarded"]
+    return {**told, "bytes": told.pop("size")}
 
 
 @click.command()
@@ -55,9 +49,7 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
     if workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
             found = tuple(
-                replace(
-                    as_it_stands(workspace, entry), size=run_bytes(conn, workspace, entry.listing.task_id)
-                )
+                replace(as_it_stands(workspace, entry), size=run_bytes(conn, workspace, entry.task_id))
                 for entry in list_overviews(conn, limit=limit)
             )
     if as_json:

@@ -16,6 +16,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, progress_console, sanitized
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import UsageError
+from clean_room_agent.report.summary import render
 
 
 @click.command()
@@ -108,8 +109,6 @@ def command(
     if as_json:
         output.answer_json(as_object(summary))
     else:
-        from clean_room_agent.report.summary import render
-
         # Standard output is then for events alone: in a text of the repository, a line could look like one.
         console = progress_console() if events is sys.stdout else answers_console()
         console.print(

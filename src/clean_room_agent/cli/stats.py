@@ -12,7 +12,9 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.report.stats import waterfall_object
+from clean_room_agent.report.stats import render_stats, waterfall_object
+from clean_room_agent.training.credit import waterfall_of
+from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
 
 
 @click.command()
@@ -29,9 +31,6 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
 
     Precision and recall compare verdicts and plans with the final change. Exit codes: 0 shown, 2 nothing has been recorded.
     """
-    from clean_room_agent.training.credit import waterfall_of
-    from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
-
     workspace = output.opened(wiring.workspace_of(repo))
     wiring.require_record(workspace)
 
@@ -60,8 +59,6 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
             told["headroom"] = to_shown(waterfall.headroom)
         output.answer_json(told)
     else:
-        from clean_room_agent.report.stats import render_stats
-
         shown = render_stats(sanitized(prompts), waterfall, counterfactual=counterfactual)
         with paged() as console:
             console.print(shown, highlight=False, soft_wrap=False)

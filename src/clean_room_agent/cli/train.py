@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -15,10 +15,10 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
 from clean_room_agent.errors import UsageError
+from clean_room_agent.training.deployment import tag_for
+from clean_room_agent.training.train import Machine, Trained, job_for, native_bfloat16, train
+from clean_room_agent.training.train_plan import plan_of
 from clean_room_agent.workspace import Workspace, private_folder
-
-if TYPE_CHECKING:
-    from clean_room_agent.training.train import Machine, Trained
 
 WORK = ".training"
 """The suffix of a training's folder, which is removed when the adapter is complete."""
@@ -92,8 +92,6 @@ def command(
     Exit codes: 0 trained, 1 the trainer failed, 2 usage, configuration, a row that would be truncated, or the extra `train` is
     missing.
     """
-    from clean_room_agent.training.train import Machine, native_bfloat16
-
     machine = Machine(
         python=python or sys.executable,
         processes=processes,
@@ -121,7 +119,7 @@ def command(
 
 def _train(
     workspace: Workspace,
-    machine: "Machine",
+    machine: Machine,
     dataset: int,
     base: Path,
     place: Path | None,
@@ -129,16 +127,12 @@ def _train(
     *,
     resume: bool,
     bar: output.ProgressBar,
-) -> "Trained":
+) -> Trained:
     """Train an adapter on dataset number `dataset`, and register it. `job`: further arguments of `job_for`.
 
     Raises:
         UsageError: there is no such dataset.
     """
-    from clean_room_agent.training.deployment import tag_for
-    from clean_room_agent.training.train import job_for, train
-    from clean_room_agent.training.train_plan import plan_of
-
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models")

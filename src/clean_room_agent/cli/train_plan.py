@@ -11,6 +11,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw.training import TRAINING_PLANS
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.report.stats import waterfall_object
+from clean_room_agent.training.train_plan import make_training_plan, row_of
 
 
 @click.command()
@@ -24,8 +25,6 @@ def command(target: str | None, repo: Path, place: Path | None, as_json: bool) -
 
     Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration.
     """
-    from clean_room_agent.training.train_plan import make_training_plan, row_of
-
     workspace, plan_id = wiring.workspace_of(repo), 0
     with (
         output.ProgressBar("reading runs") as bar,

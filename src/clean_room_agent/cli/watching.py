@@ -5,7 +5,10 @@ import errno
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+from rich.console import Console
+from rich.text import Text
 
 from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
 from clean_room_agent.artifacts.names import counted, item_name, model_name
@@ -19,9 +22,6 @@ from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.orchestrator.events import CandidateDrawn, Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.workspace import Workspace
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 INDENT = "      "
 DIM = "dim"
@@ -115,10 +115,8 @@ def call_line(call: CallFinished) -> str:
     return f"call {call.call_id} {about}: {model_name(call.model)}, {tokens}, {call.seconds:.1f} s{ending}"
 
 
-def _write_aside(console: "Console", line: str, style: str) -> None:
+def _write_aside(console: Console, line: str, style: str) -> None:
     """Print the line above the moving line, which only its own console can do."""
-    from rich.text import Text
-
     console.print(Text(output.safe(line), style=style), highlight=False, soft_wrap=True)
 
 

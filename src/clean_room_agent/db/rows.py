@@ -40,14 +40,17 @@ class Table(Generic[RowT]):
         *,
         renamed: Mapping[str, str] | None = None,
         same: tuple[str, ...] = (),
+        query: str = "",
     ) -> None:
         """`renamed`: the columns of fields that have other names (`part.field` for a field of a part). `same`: the columns by
-        which a resumed run recognises the row that it inserts again.
+        which a resumed run recognises the row that it inserts again. `query`: what is read in place of the table, in
+        brackets, if some columns are not of the table itself.
         """
         self.name = name
         self.kind = kind
         self._renamed = renamed or {}
         self._same = same
+        self._read_from = query or name
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -112,7 +115,7 @@ class Table(Generic[RowT]):
 
     def select(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> tuple[RowT, ...]:
         """The rows that `tail` (WHERE ... ORDER BY ...) selects, in its order."""
-        query = f"SELECT {', '.join(self.columns)} FROM {self.name} {tail}"  # noqa: S608
+        query = f"SELECT {', '.join(self.columns)} FROM {self._read_from} {tail}"  # noqa: S608
         return tuple(self._decode(row) for row in conn.execute(query, parameters))
 
     def first(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> RowT | None:
@@ -195,10 +198,12 @@ def select_as(
     for row in conn.execute(query, parameters):
         # SQLite's total() is a float, as it has no largest number.
         whole = (int(value) if isinstance(value, float) else value for value in row)
+        values = dict(zip(names, whole, strict=True))
         try:
-            found.append(from_plain(dict(zip(names, whole, strict=True)), kind))
+            found.append(from_plain(values, kind))
         except ValueError as exc:
-            raise strange_value(kind.__name__, str(exc)) from exc
+            name = str(exc).rpartition("$.")[2].rstrip("`")
+            raise strange_value(f"the column {name}", values.get(name, exc)) from exc
     return tuple(found)
 
 

@@ -1,11 +1,9 @@
-"""Writes the refs of results so that they and their commits survive a power cut, measures the space that they use in git, and
-says what uses a branch in any worktree.
-"""
+"""Writes the refs of results so that they and their commits survive a power cut, and says what uses a branch in any worktree."""
 
 import itertools
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from clean_room_agent.errors import GitError, RepositoryError
@@ -139,22 +137,6 @@ def with_package(repo: Repository, folder: str) -> Repository:
             hint=f"rename it: git branch -m {folder} <other name>",
         )
     return repo
-
-
-def bytes_kept_by(repo: Repository, commits: Collection[str]) -> int:
-    """Bytes of the objects that git keeps only for `commits`: no branch, remote or tag needs them. 0 if git cannot
-    tell.
-    """
-    if not commits:
-        return 0
-    own = {require_hex(commit) for commit in commits}
-    users = {name for prefix in USERS_REFS for name in list_refs(repo, prefix).values()}
-    wanted = "".join(f"{name}\n" for name in sorted(own)) + "".join(f"^{name}\n" for name in sorted(users))
-    try:
-        told = repo.git("rev-list", "--objects", "--disk-usage", "--stdin", input=wanted.encode())
-    except GitError:  # an object is missing, as in a damaged or partial clone
-        return 0
-    return int(one_line(told))
 
 
 def is_merged(repo: Repository, commit: str) -> bool:

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -204,12 +204,6 @@ def verbatim(
         editable=None,
         max_answer_tokens=max_answer_tokens,
     )
-
-
-def prepare(prompts: Iterable[Prompt[Any, Any]]) -> None:
-    """Compile the prompts' templates, which takes long the first time, ahead of their first `render`."""
-    for prompt in prompts:
-        _compiled(prompt.template)
 
 
 @functools.cache

@@ -48,16 +48,15 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
     last = "task, branch, result"
     table = plain_table("run", "age", "what", "status", "size", last, right=("age", "size"), folded=(last,))
     for entry in overviews:
-        listing = entry.listing
-        status = listing.status.value.replace("_", " ")
-        told = Text(first_line(listing.task_description) or LONE_RESULT.get(listing.command, CONTEXT_PACKAGE))
+        status = entry.status.value.replace("_", " ")
+        told = Text(first_line(entry.task_description) or LONE_RESULT.get(entry.command, CONTEXT_PACKAGE))
         for line in result_lines(entry):
             told.append(f"\n{line}", style="dim")
         table.add_row(
-            Text(short_id(listing.task_id), style="bold"),
-            age(listing.timestamp, now),
-            Text(listing.command if entry.run is not None else lone_command(listing.command)),
-            Text(status, style=COLOURS.get(listing.status.value, "cyan")),
+            Text(short_id(entry.task_id), style="bold"),
+            age(entry.timestamp, now),
+            Text(entry.command if entry.is_run else lone_command(entry.command)),
+            Text(status, style=COLOURS.get(entry.status.value, "cyan")),
             size_text(entry.size),
             told,
         )
@@ -67,14 +66,14 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
 def result_lines(entry: RunOverview) -> list[str]:
     """Branch and tests, then the reason; empty if there is nothing to say."""
     facts = []
-    if entry.run is not None and entry.run.branch:
-        facts.append("branch deleted" if entry.discarded else entry.run.branch)
+    if entry.branch:
+        facts.append("branch deleted" if entry.discarded else entry.branch)
     if entry.tests is not None:
         known = f"{entry.tests.tests_passed} passed, {entry.tests.tests_failed} failed"
         facts.append(f"tests exit {entry.tests.exit_code}" if entry.tests.tests_passed is None else known)
     lines = [", ".join(facts)] if facts else []
-    if entry.run is not None and entry.run.reason:
-        lines.append(short_names(first_line(entry.run.reason)))
+    if entry.reason:
+        lines.append(short_names(first_line(entry.reason)))
     return lines
 
 

@@ -28,7 +28,7 @@ from clean_room_agent.report.summary import (
 )
 from clean_room_agent.report.time_lanes import working_seconds
 from clean_room_agent.report.trace import PassTrace, RunTrace, cached_share, ended_words, tokens_of
-from clean_room_agent.report.validation import counts
+from clean_room_agent.report.validation import counts, counts_of
 
 MAX_PATHS = 5
 MAX_TASK = 8_000
@@ -120,8 +120,8 @@ def run_object(trace: RunTrace, ending: Ending) -> dict[str, Any]:
         "result_commit": run.result_commit if run else "",
         "parts": (run.parts_completed, run.total_parts) if run else (0, 0),
         "steps": (run.steps_completed, run.total_steps) if run else (0, 0),
-        "tests_before": tests_of_run(trace, "baseline"),
-        "tests_after": tests_of_run(trace, "final"),
+        "tests_before": counts_of(trace, "baseline"),
+        "tests_after": counts_of(trace, "final"),
         "calls": len(calls),
         "tokens": tokens_of(calls),
         "cached": cached_share(calls),
@@ -194,14 +194,6 @@ def began_of(trace: RunTrace) -> str:
     if trace.run is not None:
         return trace.run.timestamp
     return trace.passes[0].row.timestamp if trace.passes else ""
-
-
-def tests_of_run(trace: RunTrace, kind: str) -> str:
-    """The counts of the last test run of this kind; "" if there was none."""
-    found: list[ValidationRow] = [
-        row for row in trace.tests if (row.task_id, row.kind) == (trace.task_id, kind)
-    ]
-    return counts(found[-1]) if found else ""
 
 
 def included(entry: PassTrace) -> list[str]:

@@ -4,7 +4,6 @@ and next commands.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,16 +13,14 @@ from rich.text import Text
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.names import counted, listed, relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import EventKind, OrchestratorResult, RunStatus
+from clean_room_agent.db.raw.failure_causes import CauseCount
 from clean_room_agent.db.raw.runs import EventRow
-from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.json_values import from_json
-from clean_room_agent.orchestrator.finishing import Solved, Touched
-from clean_room_agent.orchestrator.test_runs.results import TestRun
+from clean_room_agent.orchestrator.finishing import Touched
 from clean_room_agent.report.run_list import COLOURS
-
-if TYPE_CHECKING:
-    from clean_room_agent.db.raw.failure_causes import CauseCount
+from clean_room_agent.report.trace import RunTrace
+from clean_room_agent.report.validation import counts_of
 
 SHOWN = 6
 SHOWN_FILES = 12
@@ -46,14 +43,6 @@ class TestsTouched(Struct, frozen=True, kw_only=True):
     """Tests that ran at the start and are skipped now, or expected to fail."""
     not_restored: str = ""
     """Why there was no run with the tests restored; "" if there was one, or it is unknown."""
-
-
-def touched_of(solved: Solved) -> TestsTouched:
-    """The touched tests of a run that has just ended."""
-    judged = solved.judged
-    if judged is None:
-        return TestsTouched()
-    return TestsTouched(files=judged.touched, gone=judged.verdict.gone, skipped=judged.verdict.skipped)
 
 
 def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
@@ -85,34 +74,10 @@ def touched_lines(touched: TestsTouched) -> list[Text]:
     return lines
 
 
-class TestCounts(Struct, frozen=True, kw_only=True):
-    """The counts of one test run."""
-
-    __test__ = False
-
-    passed: int
-    failed: int
-    known: bool
-    """Whether the runner's report could be read."""
-    returncode: int
-
-    @classmethod
-    def of(cls, run: TestRun) -> Self:
-        """A test run in numbers."""
-        known = run.report.runner != "unknown"
-        return cls(
-            passed=run.report.passed, failed=len(run.red()), known=known, returncode=run.end.returncode
-        )
-
-    def words(self) -> str:
-        """The counts, or the exit code if there are none."""
-        return f"{self.passed} passed, {self.failed} failed" if self.known else f"exit {self.returncode}"
-
-
 class Ending(Struct, frozen=True, kw_only=True):
     """Why a task is unfinished, as far as its calls, attempts and searches show it."""
 
-    counts: "tuple[CauseCount, ...]" = ()
+    counts: tuple[CauseCount, ...] = ()
     """Nearest to the end of the task first: attempts, then answers by kind of work, then searches."""
     lines: tuple[str, ...] = ()
     """One for each reported count, in words."""
@@ -127,25 +92,15 @@ class Ending(Struct, frozen=True, kw_only=True):
 
 
 class RunSummary(Struct, frozen=True, kw_only=True):
-    """The content of the summary."""
+    """A run that has just ended."""
 
     result: OrchestratorResult
+    trace: RunTrace
+    """The run in the record, without the texts that are not shown at a glance."""
     files: tuple[FileStat, ...]
-    touched: TestsTouched
-    before: TestCounts
-    after: TestCounts | None
-    turned_green: int | None
-    """Tests that pass now and did not before; None if no final run was read."""
-    restored: TestCounts | None
-    """The run without the result's new tests and changed test configuration; None if there was no such run."""
     calls: int
     tokens: int
     seconds: float
-    fullest: tuple[int, int]
-    """(tokens, window) of the fullest prompt; (0, 0) if there was none."""
-    carries_uncommitted: bool
-    generated: tuple[Generated, ...] = ()
-    """Folders that the snapshot left out because tools created them."""
     ending: Ending = field(default_factory=Ending)
     """Why it is not complete, by the outcomes of its calls and attempts."""
     applied: tuple[str, ...] | None = None
@@ -153,14 +108,17 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     not_applied: str = ""
     """Why they could not be applied, if that was requested."""
 
+    @property
+    def fullest(self) -> tuple[int, int]:
+        """(tokens, window) of the fullest prompt; (0, 0) if there was none."""
+        sizes = (entry.fullest for entry in self.trace.passes)
+        return max(sizes, key=lambda size: size[0] / max(size[1], 1), default=(0, 0))
 
-def turned_green(before: TestRun, after: TestRun) -> int | None:
-    """How many tests pass that did not before; None if the output cannot be read."""
-    if "unknown" in {before.report.runner, after.report.runner}:
-        return None
-    if before.report.named and after.report.named:
-        return len(after.green() - before.green())
-    return max(0, after.report.passed - before.report.passed)
+    @property
+    def carries_uncommitted(self) -> bool:
+        """Whether the branch carries the user's uncommitted work."""
+        run = self.trace.run
+        return run is not None and run.snapshot_commit != run.base_commit
 
 
 def render(summary: RunSummary, elsewhere: str = "") -> Group:
@@ -182,10 +140,9 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
         lines.append(Text(f"  {with_flag(WOULD_HELP, there)}", style="yellow"))
     lines += [Text(f"  goal    {line}") for line in goal_lines(result.evidence)]
     lines.extend(_changes(summary.files))
-    after = summary.after.words() if summary.after else "not run"
-    if summary.restored:
-        after += f"; with the tests restored {summary.restored.words()}"
-    lines.append(Text(f"  tests   {summary.before.words()} -> {after}"))
+    before, after, restored = (counts_of(summary.trace, kind) for kind in ("baseline", "final", "restored"))
+    with_old_tests = f"; with the tests restored {restored}" if restored else ""
+    lines.append(Text(f"  tests   {before} -> {after or 'not run'}{with_old_tests}"))
     used, window = summary.fullest
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
     lines.append(
@@ -198,7 +155,7 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
         for entry in result.passes
         if entry.fallback
     )
-    lines.extend(touched_lines(summary.touched))
+    lines.extend(touched_lines(touched_on_record(summary.trace.events)))
     if summary.carries_uncommitted and result.branch:
         lines.append(
             Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")

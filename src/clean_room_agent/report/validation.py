@@ -71,3 +71,15 @@ def counts(row: ValidationRow) -> str:
     if row.tests_passed is None:
         return f"exit {row.exit_code}"
     return f"{row.tests_passed} passed, {len(row.failing_tests)} failed"
+
+
+def last_of(trace: RunTrace, kind: str) -> ValidationRow | None:
+    """The run's own last test run of this kind; None if there was none."""
+    found = [row for row in trace.tests if (row.task_id, row.kind) == (trace.task_id, kind)]
+    return found[-1] if found else None
+
+
+def counts_of(trace: RunTrace, kind: str) -> str:
+    """Its result in a few words; "" if there was none."""
+    row = last_of(trace, kind)
+    return "" if row is None else counts(row)

@@ -154,9 +154,9 @@ def examples_of(
 def questions(calls: tuple[ReadCall, ...]) -> tuple[tuple[ReadCall, ...], ...]:
     """The calls by question: a repair, or a try after an error, begins with the question's own text."""
     kept: list[list[ReadCall]] = []
-    newest: dict[tuple[str, str], list[ReadCall]] = {}
+    newest: dict[tuple[str, str, str], list[ReadCall]] = {}
     for call in calls:
-        key = (call.call.site.pass_id, call.call.site.item)
+        key = (call.call.site.pass_id, call.call.site.call_type, call.call.site.item)
         known = newest.get(key)
         asked = call.call.request.prompt
         if known and not known[-1].is_readable and asked.startswith(known[0].call.request.prompt):

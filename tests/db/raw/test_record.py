@@ -68,15 +68,6 @@ def test_what_was_posted_is_committed_by_the_close(tmp_path: Path) -> None:
     assert kinds(tmp_path) == ["posted"]
 
 
-def test_what_was_posted_is_committed_soon_without_a_write(tmp_path: Path, record: Record) -> None:
-    record.post(append_event, event("posted"))
-    for _ in range(200):
-        if kinds(tmp_path) == ["posted"]:
-            break
-        threading.Event().wait(0.02)
-    assert kinds(tmp_path) == ["posted"]
-
-
 def test_a_failing_event_raises_for_its_submitter_only_and_leaves_nothing(
     tmp_path: Path, record: Record
 ) -> None:

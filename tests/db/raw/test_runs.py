@@ -67,13 +67,13 @@ def test_runs_are_listed_newest_first_with_retrievals_that_stand_alone(conn: sql
     passes.append_task_run(conn, task_run(f"{TASK}:meta_plan", "2026-01-05"))
     passes.append_task_run(conn, task_run(OTHER, "2026-01-02"))
     runs.append_orchestrator_run(conn, run("b" * 8, "2026-01-03"))
-    assert [(row.task_id, row.command, row.status) for row in runs.list_runs(conn)] == [
+    assert [(row.task_id, row.command, row.status) for row in runs.list_overviews(conn, limit=9)] == [
         ("b" * 8, "solve", RunStatus.RUNNING),
         (OTHER, "implement", RunStatus.RUNNING),
         (TASK, "solve", RunStatus.RUNNING),
     ]
-    assert [row.task_id for row in runs.list_runs(conn, limit=1)] == ["b" * 8]
-    assert runs.list_runs(conn)[2] == structs.replace(runs.list_runs(conn)[2], task_description="mend it")
+    assert [row.task_id for row in runs.list_overviews(conn, limit=1)] == ["b" * 8]
+    assert runs.list_overviews(conn, limit=9)[2].task_description == "mend it"
 
 
 def test_a_task_is_found_by_any_unique_beginning(conn: sqlite3.Connection) -> None:

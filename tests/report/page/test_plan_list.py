@@ -4,8 +4,9 @@ from msgspec.structs import replace
 from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.outcomes import EventKind
-from clean_room_agent.artifacts.plans import PlanAdjustment, PlanStep
+from clean_room_agent.artifacts.plans import PartPlan, PlanAdjustment, PlanStep
 from clean_room_agent.db.raw.runs import EventRow
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.page.plan_list import planned_parts
 from clean_room_agent.report.trace import RunTrace
 
@@ -37,6 +38,14 @@ def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(solved: Solved) -> 
         "s2": "dropped from the plan",
         "s7": "not begun",
     }
+
+
+def test_the_steps_of_a_plan_that_was_given_are_those_of_the_run(solved: Solved) -> None:
+    step = PlanStep(id="s1", description="As reviewed.", target_files=())
+    given = PlanGiven(single=PartPlan(part_id="task", task_summary="", steps=(step,)))
+    rows = [EventRow(task_id="t", kind=kind, detail=told, timestamp="") for kind, told in given.events]
+    (part,) = planned_parts(replace(solved.trace, passes=(), events=tuple(rows)))
+    assert [(step.description, step.state) for step in part.steps] == [("As reviewed.", "not begun")]
 
 
 def test_a_plan_that_cannot_be_read_is_none(solved: Solved) -> None:

@@ -1,13 +1,13 @@
 """Rows that indexing cannot derive: promoted file descriptions, and deployed adapters."""
 
-import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
+from clean_room_agent.db.rows import Table
 
 SEARCH = f"""
 SELECT {FILE_COLUMNS} FROM file_metadata m JOIN files f ON f.id = m.file_id
@@ -16,21 +16,6 @@ AND (:module IS NULL OR m.module = :module COLLATE NOCASE)
 AND (:concept IS NULL OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = :concept COLLATE NOCASE))
 ORDER BY f.path
 """  # noqa: S608 - constant columns
-OF_FILE = """
-SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
-WHERE file_id = ?
-"""
-ALL = """
-SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
-ORDER BY file_id
-"""
-PUT = """
-INSERT INTO file_metadata (file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (file_id) DO UPDATE SET purpose = excluded.purpose, module = excluded.module, domain = excluded.domain,
-concepts = excluded.concepts, public_api_surface = excluded.public_api_surface,
-complexity_notes = excluded.complexity_notes
-"""
 ADAPTER = """
 SELECT id, stage_name, base_model, model_tag, version, performance_notes, deployed_at FROM adapter_metadata
 WHERE stage_name = ? AND active = 1 ORDER BY deployed_at DESC, id DESC LIMIT 1
@@ -55,6 +40,9 @@ class FileMetadataRow(Struct, frozen=True, kw_only=True):
     complexity_notes: str | None
 
 
+FILE_METADATA = Table("file_metadata", FileMetadataRow)
+
+
 class ActiveAdapter(Struct, frozen=True):
     """The adapter that answers a prompt."""
 
@@ -77,32 +65,19 @@ def search_by_metadata(
 
 def get_metadata(conn: sqlite3.Connection, file_id: int) -> FileMetadataRow | None:
     """The file's description; None if none was promoted."""
-    row = conn.execute(OF_FILE, (file_id,)).fetchone()
-    return None if row is None else _metadata(row)
+    return FILE_METADATA.first(conn, "WHERE file_id = ?", (file_id,))
 
 
 def list_metadata(conn: sqlite3.Connection) -> tuple[FileMetadataRow, ...]:
     """All descriptions, by file id."""
-    return tuple(_metadata(row) for row in conn.execute(ALL))
+    return FILE_METADATA.select(conn, "ORDER BY file_id")
 
 
-def put_metadata(conn: sqlite3.Connection, rows: Iterable[FileMetadataRow]) -> None:
+def put_metadata(conn: sqlite3.Connection, rows: Sequence[FileMetadataRow]) -> None:
     """Store the descriptions, replacing earlier ones of the same files."""
-    conn.executemany(
-        PUT,
-        (
-            (
-                row.file_id,
-                row.purpose,
-                row.module,
-                row.domain,
-                json.dumps(row.concepts, ensure_ascii=False),
-                json.dumps(row.public_api_surface, ensure_ascii=False),
-                row.complexity_notes,
-            )
-            for row in rows
-        ),
-    )
+    delete_metadata(conn, (row.file_id for row in rows))
+    for row in rows:
+        FILE_METADATA.insert(conn, row)
 
 
 def delete_metadata(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
@@ -138,15 +113,3 @@ def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[ActiveAdapter
             if conn.execute(ACTIVATE, (row.deployed_at, stage, tag)).rowcount == 0:
                 values = (stage, row.base_model, tag, row.version, row.performance_notes, row.deployed_at)
                 conn.execute(ADD_ADAPTER, values)
-
-
-def _metadata(row: sqlite3.Row) -> FileMetadataRow:
-    return FileMetadataRow(
-        file_id=row[0],
-        purpose=row[1],
-        module=row[2],
-        domain=row[3],
-        concepts=tuple(json.loads(row[4] or "[]")),
-        public_api_surface=tuple(json.loads(row[5] or "[]")),
-        complexity_notes=row[6],
-    )

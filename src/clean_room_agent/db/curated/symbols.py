@@ -51,10 +51,6 @@ DOCSTRINGS = """
 SELECT id, symbol_id, file_id, content, format, parsed_fields FROM docstrings WHERE file_id = ?
 ORDER BY symbol_id IS NOT NULL, symbol_id, id
 """
-COMMENTS = """
-SELECT id, file_id, symbol_id, line, content, kind, is_rationale FROM inline_comments WHERE file_id = ?
-ORDER BY line, id
-"""
 RATIONALE = """
 SELECT id, file_id, symbol_id, line, content, kind, is_rationale FROM inline_comments
 WHERE file_id = ? AND is_rationale = 1 ORDER BY line, id

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN, AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
-from clean_room_agent.db.raw.calls import CALLS
+from clean_room_agent.db.raw.calls import CALL_SUMMARIES, CALLS
 from clean_room_agent.db.rows import OF_TASK, Connection, select_as, task_range
 
 # The newest reading counts: a call is read once, or again when its task is resumed.
@@ -44,12 +44,6 @@ ATTEMPTS = f"""
 SELECT t.task_id, a.outcome, a.patch_applied, coalesce(a.call_id, 0)
 FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
 WHERE {OF_TASK.replace("task_id", "t.task_id")} ORDER BY a.id
-"""  # noqa: S608
-READ_CALLS = f"""
-SELECT c.id, r.reading, r.fault
-FROM retrieval_llm_calls AS c
-JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
-WHERE {OF_TASK.replace("task_id", "c.task_id")} AND c.call_type = ? ORDER BY c.id
 """  # noqa: S608
 # Without a count from the server, the estimate counts; a failed call counts as nothing.
 COSTS = """
@@ -181,17 +175,12 @@ def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, .
     return select_as(conn, EndedAttempt, ATTEMPTS, task_range(task_id))
 
 
-def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
-    """A task's calls of one prompt with their texts, by id."""
-    readings = {
-        call_id: CallReading(reading=AnswerReading(reading), fault=fault)
-        for call_id, reading, fault in conn.execute(READ_CALLS, (*task_range(task_id), prompt))
-    }
-    tail = f"WHERE {OF_TASK} AND call_type = ? ORDER BY id"
-    return tuple(
-        ReadCall(call=call, read=readings.get(call.id))
-        for call in CALLS.select(conn, tail, (*task_range(task_id), prompt))
-    )
+def list_read_calls(conn: Connection, task_id: str, prompt: str | None = None) -> tuple[ReadCall, ...]:
+    """A task's calls with their texts, of one prompt or of all, by id."""
+    tail = f"WHERE {OF_TASK} AND (? IS NULL OR call_type = ?) ORDER BY id"
+    selected = tail, (*task_range(task_id), prompt, prompt)
+    read = {summary.id: summary.read for summary in CALL_SUMMARIES.select(conn, *selected)}
+    return tuple(ReadCall(call=call, read=read.get(call.id)) for call in CALLS.select(conn, *selected))
 
 
 class RunCost(Struct, frozen=True, kw_only=True):

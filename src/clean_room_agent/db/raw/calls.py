@@ -2,19 +2,11 @@
 answers to empty questions, and whether the server enforces its window.
 """
 
-from typing import Any
-
 from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.model_calls import (
     AnswerReading,
     BiasKey,
-    CallCost,
-    CalledModel,
-    CallEnding,
-    CallLimits,
-    CallReading,
-    CallSite,
     CallSummary,
     ModelCall,
     ProbedServer,
@@ -35,16 +27,15 @@ WHERE c.id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND c.model
     AND c.call_type NOT IN ('window_probe', 'fill', 'fill_probe') AND c.prompt_tokens > 0 AND c.estimated_tokens > 0
 ORDER BY c.id DESC LIMIT ?
 """  # noqa: S608 - a constant
-CALLS = Table(
-    "retrieval_llm_calls",
-    ModelCall,
-    renamed={
-        "site.pass_id": "task_id",
-        "model.tag": "model",
-        "model.digest": "model_digest",
-        "request.spans": "prompt_spans",
-    },
-)
+RENAMED = {
+    "site.pass_id": "task_id",
+    "model.tag": "model",
+    "model.digest": "model_digest",
+    "request.spans": "prompt_spans",
+    "limits.window": "window_tokens",
+    "limits.answer": "answer_tokens",
+}
+CALLS = Table("retrieval_llm_calls", ModelCall, renamed=RENAMED)
 # total() cannot overflow, unlike sum(): a single damaged row would be enough for that.
 TOTALS = """
 SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
@@ -60,19 +51,16 @@ SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
     AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model
 """  # noqa: S608 - a constant condition
 # The newest reading counts: an answer is read once, or again after a repair.
-SUMMARIES = f"""
-SELECT c.id, c.task_id, c.call_type, c.stage_name, c.item, c.attempt, c.model, c.role, c.provider, c.model_digest,
-    c.finish, c.error, c.replayed_from,
-    c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.cached_tokens, c.latency_ms, c.timestamp,
-    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END,
+SUMMARIES = """
+(SELECT c.*,
+    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END AS window_tokens,
     CASE WHEN json_valid(c.request_body)
         THEN coalesce(json_extract(c.request_body, '$.options.num_predict'), json_extract(c.request_body, '$.max_tokens'))
-        END,
-    coalesce(r.reading, ''), coalesce(r.fault, '')
+        END AS answer_tokens,
+    CASE WHEN r.id IS NOT NULL THEN json_object('reading', r.reading, 'fault', coalesce(r.fault, '')) END AS read
 FROM retrieval_llm_calls AS c
-LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
-WHERE {OF_TASK} ORDER BY c.id
-"""  # noqa: S608 - a constant condition
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id))
+"""
 
 
 class ReadingRow(Struct, frozen=True, kw_only=True):
@@ -106,6 +94,7 @@ class CallTotals(Struct, frozen=True, kw_only=True):
 
 SPANS = Table("retrieval_llm_calls", _SpansRow)
 READINGS = Table("call_readings", ReadingRow)
+CALL_SUMMARIES = Table("retrieval_llm_calls", CallSummary, renamed=RENAMED, query=SUMMARIES)
 append_call, get_call, list_calls = CALLS.insert, CALLS.get, CALLS.of_task
 append_reading = READINGS.insert
 
@@ -145,33 +134,7 @@ def copying_models(conn: Connection, task_id: str, *, beside: str) -> tuple[str,
 
 def list_call_summaries(conn: Connection, task_id: str) -> tuple[CallSummary, ...]:
     """The calls of a task and its passes (or of one pass and those below it), by id."""
-    return tuple(_summary(row) for row in conn.execute(SUMMARIES, task_range(task_id)))
-
-
-def _summary(row: tuple[Any, ...]) -> CallSummary:
-    call_id, pass_id, call_type, stage_name, item, attempt = row[:6]
-    tag, role, provider, digest = row[6:10]
-    finish, error, replayed_from = row[10:13]
-    estimated, read, written, cached, latency_ms, timestamp = row[13:19]
-    window, answer, reading, fault = row[19:]
-    return CallSummary(
-        id=call_id,
-        site=CallSite(
-            pass_id=pass_id, call_type=call_type, stage_name=stage_name, item=item, attempt=attempt
-        ),
-        model=CalledModel(tag=tag, role=role, provider=provider, digest=digest),
-        ending=CallEnding(finish=finish, error=error, replayed_from=replayed_from),
-        cost=CallCost(
-            estimated_tokens=estimated,
-            prompt_tokens=read,
-            completion_tokens=written,
-            cached_tokens=cached,
-            latency_ms=latency_ms,
-            timestamp=timestamp,
-        ),
-        limits=CallLimits(window=window, answer=answer),
-        read=CallReading(reading=AnswerReading(reading), fault=fault) if reading else None,
-    )
+    return CALL_SUMMARIES.of_task(conn, task_id)
 
 
 class TaskEstimatorRow(Struct, frozen=True, kw_only=True):

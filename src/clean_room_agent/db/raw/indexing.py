@@ -51,39 +51,29 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
     return run_id
 
 
-class EnrichmentRow(Struct, frozen=True, kw_only=True):
-    """One description; `file_id` is its id in curated.sqlite at that time."""
+class DescriptionRow(Struct, frozen=True, kw_only=True):
+    """A description without the long texts that it was made from."""
 
     id: int = 0
-    file_id: int
     path: str
     content_hash: str
-    model: str
     purpose: str | None
     module: str | None
     domain: str | None
     concepts: tuple[str, ...] = ()
     public_api_surface: tuple[str, ...] = ()
     complexity_notes: str | None = None
+    promoted: bool = False
+
+
+class EnrichmentRow(DescriptionRow, frozen=True, kw_only=True):
+    """One description; `file_id` is its id in curated.sqlite at that time."""
+
+    file_id: int
+    model: str
     raw_prompt: str
     raw_response: str
-    promoted: bool = False
     timestamp: str
-
-
-class DescriptionRow(Struct, frozen=True, kw_only=True):
-    """A description without the long texts that it was made from."""
-
-    id: int
-    path: str
-    content_hash: str
-    purpose: str | None
-    module: str | None
-    domain: str | None
-    concepts: tuple[str, ...]
-    public_api_surface: tuple[str, ...]
-    complexity_notes: str | None
-    promoted: bool
 
 
 ENRICHMENT_OUTPUTS = Table("enrichment_outputs", EnrichmentRow)

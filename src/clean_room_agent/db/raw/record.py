@@ -1,10 +1,9 @@
-"""Writes to raw.sqlite: one writer thread, any number of callers, and one synced commit for all waiting events."""
+"""Writes to raw.sqlite: any number of callers, one synced commit after the other."""
 
+import contextlib
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -23,29 +22,11 @@ from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 ResultT = TypeVar("ResultT")
 P = ParamSpec("P")
 
-GROUP = 256
-"""Events of one transaction, at most."""
-POST_DELAY = 0.05
-"""Seconds that posted events wait for a write to share its commit."""
-
-
-class _Item:
-    """One event in the queue; `done` is None if nobody waits for it."""
-
-    __slots__ = ("done", "error", "event", "result")
-
-    def __init__(self, event: Callable[[Connection], Any], done: Future[Any] | None) -> None:
-        self.event = event
-        self.done = done
-        self.result: Any = None
-        self.error: BaseException | None = None
-
 
 class Record:
     """The record of a repository, open for writing by any number of threads; other processes may write, too.
 
-    Events (functions of `db.raw` that take a connection first) run in the order they are submitted, each in a savepoint:
-    one that fails leaves nothing behind and does not affect the others.
+    Events (functions of `db.raw` that take a connection first) run one after the other: one that fails leaves nothing behind.
     """
 
     def __init__(
@@ -62,15 +43,9 @@ class Record:
         self._lock = lock
         self._patience = patience
         self._clock = clock
-        self._queue: deque[_Item] = deque()
-        self._changed = threading.Condition()
-        self._waiting = 0
-        """Items in the queue that somebody waits for."""
-        self._closing = False
-        self._lost: RecordError | None = None
-        """The first failure of a posted event that nobody has heard of."""
-        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
-        self._thread.start()
+        self._mutex = threading.RLock()
+        self._posted: list[Callable[[Connection], object]] = []
+        self._closed = False
 
     @classmethod
     def open(cls, repo_path: Path, *, clock: Callable[[], str], patience: float = LOCK_TIMEOUT) -> Self:
@@ -109,29 +84,34 @@ class Record:
             RecordError: the database refused it or could not commit it, or an event posted before it was lost.
             Exception: whatever the event itself raises.
         """
-        if threading.current_thread() is self._thread:
-            raise RecordError("an event cannot write to the record: it is given the connection")
-        done: Future[ResultT] = Future()
-        self._submit(_Item(lambda conn: event(conn, *args, **kwargs), done))
-        return done.result()
+        with self._mutex:
+            return self._commit(lambda conn: event(conn, *args, **kwargs))
 
     def post(
         self, event: Callable[Concatenate[Connection, P], object], *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Queue the event. It is committed by the next `write` or `close` at the latest, which also reports a failure."""
-        self._submit(_Item(lambda conn: event(conn, *args, **kwargs), None))
+        """Queue the event. It is committed by the next `write` or `close`, which also reports a failure."""
+        with self._mutex:
+            self._require_open()
+            self._posted.append(lambda conn: event(conn, *args, **kwargs))
 
     def close(self) -> None:
-        """Commit everything submitted and close the file; may be called more than once.
+        """Commit what was posted, and close the file; may be called more than once.
 
         Raises:
             RecordError: a posted event was lost, or the record was moved or replaced.
         """
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        self._thread.join()
-        self._tell_lost()
+        with self._mutex:
+            if self._closed:
+                return
+            try:
+                self._commit(lambda _: None)
+            finally:
+                self._closed = True
+                # Closing the last connection moves the journal into the file, which is a write, too.
+                with contextlib.suppress(RecordError, OSError), self._held():
+                    self._conn.close()
+                self._conn.close()
 
     def __enter__(self) -> Self:
         return self
@@ -141,94 +121,54 @@ class Record:
     ) -> None:
         self.close()
 
-    def _submit(self, item: _Item) -> None:
-        with self._changed:
-            if self._closing:
-                raise RecordError("the record is closed")
-            self._queue.append(item)
-            self._waiting += item.done is not None
-            self._changed.notify_all()
-
-    def _tell_lost(self) -> None:
-        lost, self._lost = self._lost, None
-        if lost is not None:
-            raise lost
-
-    def _run(self) -> None:
-        while group := self._next_group():
-            self._carry_out(group)
-            for item in group:
-                self._answer(item)
-        self._shut()
-
-    def _next_group(self) -> list[_Item]:
-        """The events to commit next; empty once the record is closing and nothing is queued."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._closing)
-            self._changed.wait_for(lambda: self._waiting or self._closing, timeout=POST_DELAY)
-            group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
-            self._waiting -= sum(item.done is not None for item in group)
-            return group
-
-    def _carry_out(self, group: list[_Item]) -> None:
-        """Give every item its result or error, and commit those with a result."""
+    def _commit(self, event: Callable[[Connection], ResultT]) -> ResultT:
+        """What was posted is committed, and the event unless something posted was lost."""
+        self._require_open()
+        outcome: list[ResultT] = []
+        refused: Exception | None = None
         try:
             self._require_files()
-            with hold(self._lock, timeout=self._patience, what="the record"), transaction(self._conn):
-                for item in group:
-                    self._carry_out_one(item)
+            with self._held(), transaction(self._conn):
+                lost = self._carry_out_posted()
+                try:
+                    if lost is None:
+                        outcome.append(event(self._conn))
+                except Exception as exc:
+                    refused = exc
+                    raise
+            self._posted = []
             self._require_files()
         except (sqlite3.Error, OSError, RecordError) as exc:
-            for item in group:
-                if item.error is None:
-                    hint = getattr(exc, "hint", "") or fault_hint(exc, self._lock)
-                    self._fail(item, RecordError(f"the record cannot be written: {exc}", hint=hint), exc)
+            if exc is refused and not isinstance(exc, sqlite3.Error):
+                raise
+            what = "refused an event" if exc is refused else "cannot be written"
+            hint = getattr(exc, "hint", "") or fault_hint(exc, self._lock)
+            raise RecordError(f"the record {what}: {exc}", hint=hint) from exc
+        if lost is not None:
+            raise RecordError(f"a posted event was lost: {lost}", hint=getattr(lost, "hint", "")) from lost
+        return outcome[0]
 
-    def _carry_out_one(self, item: _Item) -> None:
-        if item.done is not None and self._lost is not None:
-            item.error, self._lost = self._lost, None
-            return
-        self._conn.execute("SAVEPOINT event")
-        try:
-            item.result = item.event(self._conn)
-        except sqlite3.Error as exc:
-            hint = fault_hint(exc, self._lock)
-            self._fail(item, RecordError(f"the record refused an event: {exc}", hint=hint), exc)
-        except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
-            self._fail(item, exc)
-        if item.error is not None:
-            # If SQLite itself rolled back the whole transaction (disk full), this fails, and the group with it.
-            self._conn.execute("ROLLBACK TO event")
-        self._conn.execute("RELEASE event")
+    def _carry_out_posted(self) -> Exception | None:
+        """Each posted event that fails leaves nothing behind; returns the first failure."""
+        lost: Exception | None = None
+        for event in self._posted:
+            self._conn.execute("SAVEPOINT posted")
+            try:
+                event(self._conn)
+            except Exception as exc:  # noqa: BLE001 - whoever writes next is told
+                lost = lost or exc
+                # If SQLite itself rolled back the whole transaction (disk full), this fails, and the commit with it.
+                self._conn.execute("ROLLBACK TO posted")
+            self._conn.execute("RELEASE posted")
+        return lost
 
-    def _fail(self, item: _Item, error: BaseException, cause: Exception | None = None) -> None:
-        if cause is not None:
-            error.__cause__ = cause
-        item.error = error
-        if item.done is None and self._lost is None:
-            self._lost = RecordError(f"a posted event was lost: {error}", hint=getattr(error, "hint", ""))
-            self._lost.__cause__ = error
+    def _held(self) -> contextlib.AbstractContextManager[Any]:
+        return hold(self._lock, timeout=self._patience, what="the record")
 
-    def _answer(self, item: _Item) -> None:
-        if item.done is None:
-            return
-        if item.error is not None:
-            item.done.set_exception(item.error)
-        else:
-            item.done.set_result(item.result)
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RecordError("the record is closed")
 
     def _require_files(self) -> None:
         if self._files is not None:
             self._files.require()
-
-    def _shut(self) -> None:
-        try:
-            self._require_files()
-        except RecordError as exc:
-            self._lost = self._lost or exc
-        try:
-            # Closing the last connection moves the journal into the file, which is a write, too.
-            with hold(self._lock, timeout=self._patience, what="the record"):
-                self._conn.close()
-        except (RecordError, OSError):
-            self._conn.close()

@@ -13,11 +13,14 @@ from clean_room_agent.json_values import from_json
 
 SHOWN_CANDIDATES = 10
 # A pass's id is its task's id, a colon and more. Passes of an orchestrated run are not listed on their own.
-LIST_RUNS = """
-SELECT task_id, command, status, task_description, timestamp, completed_at FROM orchestrator_runs
+# The last two columns are for what is asked for run by run.
+OVERVIEWS = """
+SELECT task_id, command, status, task_description, timestamp, completed_at, 1, branch, result_commit, reason,
+    command = 'replay' OR EXISTS (SELECT 1 FROM events AS e WHERE e.task_id = r.task_id AND e.kind = 'discarded'), NULL, 0
+FROM orchestrator_runs AS r
 UNION ALL
 SELECT t.task_id, t.mode, CASE t.success WHEN 1 THEN 'complete' WHEN 0 THEN 'failed' ELSE 'running' END,
-    '', t.timestamp, t.completed_at
+    '', t.timestamp, t.completed_at, 0, '', '', '', 0, NULL, 0
 FROM task_runs AS t
 WHERE NOT EXISTS (
     SELECT 1 FROM orchestrator_runs AS o
@@ -213,45 +216,6 @@ def list_time_spans(conn: Connection, task_id: str) -> tuple[TimeSpanRow, ...]:
     return TIME_SPANS.select(conn, f"WHERE {OF_TASK} ORDER BY began_at, id", task_range(task_id))
 
 
-class RunListing(Struct, frozen=True, kw_only=True):
-    """One line of `cra runs`: an orchestrated run, or a single pass (a retrieval)."""
-
-    task_id: str
-    command: str
-    """solve or plan; for a single pass, its mode."""
-    status: RunStatus
-    task_description: str
-    """The user's words; "" for a single pass."""
-    timestamp: str
-    completed_at: str | None
-
-
-def list_runs(conn: Connection, *, limit: int = 100) -> tuple[RunListing, ...]:
-    """The newest runs, newest first.
-
-    Raises:
-        RecordError: a column holds a value that this program never writes.
-    """
-    return tuple(
-        RunListing(
-            task_id=row[0],
-            command=row[1],
-            status=_status(row[2]),
-            task_description=row[3],
-            timestamp=row[4],
-            completed_at=row[5],
-        )
-        for row in conn.execute(LIST_RUNS, (limit,))
-    )
-
-
-def _status(value: str) -> RunStatus:
-    try:
-        return RunStatus(value)
-    except ValueError as exc:
-        raise strange_value("orchestrator_runs.status", value) from exc
-
-
 def find_task(conn: Connection, run: str) -> str:
     """The id of the one task that `run` refers to, as `parse_run` reads it; a complete id wins over longer ones.
 
@@ -298,33 +262,37 @@ class FinalTests(Struct, frozen=True, kw_only=True):
 
 
 class RunOverview(Struct, frozen=True, kw_only=True):
-    """What `cra runs` shows of one run."""
+    """What `cra runs` shows of an orchestrated run, or of a single pass (a retrieval)."""
 
-    listing: RunListing
-    run: OrchestratorRunRow | None
-    """None for a single pass."""
-    tests: FinalTests | None
+    task_id: str
+    command: str
+    """solve, plan or replay; for a single pass, its mode."""
+    status: RunStatus
+    task_description: str
+    """The user's words; "" for a single pass, as are branch, result and reason."""
+    timestamp: str
+    completed_at: str | None
+    is_run: bool
+    branch: str
+    result_commit: str
+    reason: str
     discarded: bool
     """Whether its branch and snapshot were deleted: by `cra discard`, or because it was a replay."""
+    tests: FinalTests | None = None
     size: int = 0
     """Bytes of its texts in the record and of the files that it keeps; 0 if not asked for."""
 
 
 def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:
-    """The newest runs, newest first."""
+    """The newest runs, newest first.
+
+    Raises:
+        RecordError: a column holds a value that this program never writes.
+    """
     return tuple(
-        RunOverview(
-            listing=listing,
-            run=get_orchestrator_run(conn, listing.task_id),
-            tests=_final_tests(conn, listing.task_id),
-            discarded=listing.command == "replay" or _is_discarded(conn, listing.task_id),
-        )
-        for listing in list_runs(conn, limit=limit)
+        structs.replace(run, tests=_final_tests(conn, run.task_id))
+        for run in select_as(conn, RunOverview, OVERVIEWS, (limit,))
     )
-
-
-def _is_discarded(conn: Connection, task_id: str) -> bool:
-    return any(event.kind == EventKind.DISCARDED for event in list_events(conn, task_id))
 
 
 def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:

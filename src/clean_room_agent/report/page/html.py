@@ -14,6 +14,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 from msgspec import Struct
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import DiffLexer
 
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import short_id
@@ -221,10 +224,6 @@ def diff_files(diff: str) -> list[tuple[str, Markup]]:
 
 
 def _coloured(diff: str) -> Markup:
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import DiffLexer
-
     coloured = highlight(diff, DiffLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(coloured)  # noqa: S704 - Pygments escapes what it colours
 

@@ -13,7 +13,6 @@ from clean_room_agent.artifacts.plans import (
     MetaPlan,
     PartPlan,
     PlanAdjustment,
-    PlanArtifact,
     PlanStep,
 )
 from clean_room_agent.report.trace import PassTrace, RunTrace
@@ -99,9 +98,7 @@ def _plans(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ..
         if event.kind == EventKind.META_PLAN_GIVEN:
             yield from _read(MetaPlan, event.detail)
         elif event.kind == EventKind.PLAN_GIVEN:
-            for given in _read(PlanArtifact, event.detail):
-                yield given.meta_plan
-                yield from ((plan.part_id, plan.steps) for plan in given.part_plans)
+            yield from ((plan.part_id, plan.steps) for plan in _read(PartPlan, event.detail))
     for entry in trace.passes:
         text, order = entry.row.final_plan or "", entry.order
         if order is None:
