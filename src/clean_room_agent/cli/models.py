@@ -16,7 +16,7 @@ from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.fit.fit_view import FitView, fit_view
 from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
 from clean_room_agent.app.fit.measuring import measure_models
-from clean_room_agent.app.fit.probe import Progress
+from clean_room_agent.app.fit.probe import ProbeProgress
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -308,7 +308,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     return 1 if view.verdict else 0
 
 
-def _tell_progress(progress: Progress) -> None:
+def _tell_progress(progress: ProbeProgress) -> None:
     left = ""
     if progress.seconds_left is not None:
         left = f", at most {math.ceil(progress.seconds_left / 60)} min left"

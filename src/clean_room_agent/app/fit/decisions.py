@@ -33,7 +33,7 @@ ENOUGH = 40
 """Answers of each of two forms that were tried in runs, before these figures order them."""
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class ChosenKey(Struct, frozen=True, kw_only=True):
     """The value of a key, and the figures that speak for it."""
 
     table: str
@@ -85,7 +85,7 @@ def can_work(fit: Fit) -> bool | None:
     return bool(forms_of(fit)) or bool(is_of_use(fit, "edit"))
 
 
-def choices(fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> tuple[Choice, ...]:
+def choices(fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> tuple[ChosenKey, ...]:
     """What is chosen by what was measured, and by what answers of the coding model came to in `runs`; by the latter alone if it
     cannot do the work, or that is not known yet.
     """
@@ -100,7 +100,7 @@ def choices(fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> tuple[Ch
     )
 
 
-def _forms_by_runs(forms: Sequence[Form], runs: Sequence[CallSums]) -> Iterator[Choice]:
+def _forms_by_runs(forms: Sequence[Form], runs: Sequence[CallSums]) -> Iterator[ChosenKey]:
     """Of gaps and whole functions, those come first of which an answer that passes its tests took fewer tokens. Which form was
     second before was asked about what the first had not solved, so that it is rather cheaper than it seems.
     """
@@ -115,7 +115,7 @@ def _forms_by_runs(forms: Sequence[Form], runs: Sequence[CallSums]) -> Iterator[
         return
     rest = [form for form in forms if form not in {"masked", "function"}]
     first = ["masked", "function"] if _per_passed(gaps) <= _per_passed(whole) else ["function", "masked"]
-    yield Choice(table="solve", key="forms", value=[*first, *rest], why="; ".join(words_of_runs(runs)))
+    yield ChosenKey(table="solve", key="forms", value=[*first, *rest], why="; ".join(words_of_runs(runs)))
 
 
 def _per_passed(sums: CallSums) -> float:
@@ -123,35 +123,35 @@ def _per_passed(sums: CallSums) -> float:
     return sums.work / sums.passed if sums.passed else float("inf")
 
 
-def _route(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iterator[Choice]:
+def _route(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iterator[ChosenKey]:
     forms = forms_of(coding)
     why = "; ".join(told for form in FORMS if (told := words_of(coding, form)))
     if forms:
-        measured = Choice(table="solve", key="forms", value=list(forms), why=why)
+        measured = ChosenKey(table="solve", key="forms", value=list(forms), why=why)
         yield next(_forms_by_runs(forms, runs), measured)
-    yield Choice(table="solve", key="route", value="auto" if forms else "planned", why=why)
+    yield ChosenKey(table="solve", key="route", value="auto" if forms else "planned", why=why)
     edits = is_of_use(coding, "edit")
     plans = None if reasoning is None else is_of_use(reasoning, "plan")
     if edits is not None and (plans is not None or not edits):
         both = (words_of(coding, "edit"), words_of(reasoning, "plan") if reasoning else "")
         value = "one-call" if edits and plans else "none"
-        yield Choice(table="orchestrator", key="planning", value=value, why="; ".join(filter(None, both)))
+        yield ChosenKey(table="orchestrator", key="planning", value=value, why="; ".join(filter(None, both)))
 
 
-def _drawing(coding: Fit) -> Iterator[Choice]:
+def _drawing(coding: Fit) -> Iterator[ChosenKey]:
     drawn = coding.choosing("redrawn")
     if "redrawn" in coding.ended and drawn:
         why = words_of(coding, "redrawn")
         right = {kind: sum(one.right for one in drawn if one.kind == kind) for kind in _kinds(drawn)}
         usual, *others = right
         better = [kind for kind in others if right[kind] >= right[usual] + CLEARLY_MORE]
-        yield Choice(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
+        yield ChosenKey(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
     written = [one for form in ("function", "lines") for one in coding.choosing(form) if one.right]
     if {"function", "lines"} <= {*coding.ended} and written:
         long = sum(one.over for one in written)
         length = LONGER if long >= LONG_SHARE * len(written) else 1.0
         why = f"{long} of {len(written)} right answers longer than usual"
-        yield Choice(table="solve", key="answer_length", value=length, why=why)
+        yield ChosenKey(table="solve", key="answer_length", value=length, why=why)
 
 
 def _kinds(tasks: Sequence[Measured]) -> list[str]:
@@ -159,26 +159,26 @@ def _kinds(tasks: Sequence[Measured]) -> list[str]:
     return list(dict.fromkeys(one.kind for one in tasks))
 
 
-def _together(coding: Fit) -> Iterator[Choice]:
+def _together(coding: Fit) -> Iterator[ChosenKey]:
     width = best_width(coding)
     if width is not None:
-        yield Choice(table="models", key="parallel", value=width, why=slots_words(coding))
+        yield ChosenKey(table="models", key="parallel", value=width, why=slots_words(coding))
     turn, side = coding.gaps.get("in-turn"), coding.gaps.get("side-by-side")
     if "masked" in coding.ended and turn and side and turn.rate:
         together = side.rate >= FASTER * turn.rate
         why = f"gaps of one place side by side: {side.rate / turn.rate:.1f} x"
         value = "side-by-side" if together else "in-turn"
-        yield Choice(table="solve", key="gaps", value=value, why=why)
+        yield ChosenKey(table="solve", key="gaps", value=value, why=why)
 
 
-def _judging(classifier: Fit | None) -> Iterator[Choice]:
+def _judging(classifier: Fit | None) -> Iterator[ChosenKey]:
     asked = None if classifier is None else is_of_use(classifier, "judgment")
     if classifier is not None and asked is not None:
         why = words_of(classifier, "judgment")
-        yield Choice(table="judgments", key="route", value="each" if asked else "rank", why=why)
+        yield ChosenKey(table="judgments", key="route", value="each" if asked else "rank", why=why)
 
 
-def as_tables(chosen: Sequence[Choice]) -> dict[str, dict[str, Any]]:
+def as_tables(chosen: Sequence[ChosenKey]) -> dict[str, dict[str, Any]]:
     """The values as a configuration has them."""
     tables: dict[str, dict[str, Any]] = {}
     for one in chosen:

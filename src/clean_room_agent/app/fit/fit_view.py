@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from clean_room_agent.app.fit.decisions import (
-    Choice,
+    ChosenKey,
     choices,
     is_of_use,
     slots_words,
@@ -27,9 +27,9 @@ class FitView(Struct, frozen=True, kw_only=True):
     """Each in words."""
     verdict: str
     """That the coding model cannot do the work; "" if it can."""
-    chosen: tuple[Choice, ...]
+    chosen: tuple[ChosenKey, ...]
     """What a run does where nothing else is configured."""
-    overridden: tuple[Choice, ...]
+    overridden: tuple[ChosenKey, ...]
     """Of these, where something else is configured."""
     whole: bool
     """Whether all is measured."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from clean_room_agent.app.fit.decisions import Choice, as_tables, can_work, choices
+from clean_room_agent.app.fit.decisions import ChosenKey, as_tables, can_work, choices
 from clean_room_agent.app.fit.figures import FigureName, Fit
 from clean_room_agent.app.fit.fit_file import fits_folder, read_fit
 from clean_room_agent.app.model_server import open_server
@@ -89,7 +89,7 @@ def with_recorded(settings: Settings, fit: Mapping[str, Any] | None) -> Settings
     return Settings(source=settings.source, data={**laid_over(fit["chosen"], settings.data), RECORDED: fit})
 
 
-def contradictions(settings: Settings, chosen: tuple[Choice, ...]) -> Iterator[Choice]:
+def contradictions(settings: Settings, chosen: tuple[ChosenKey, ...]) -> Iterator[ChosenKey]:
     """What was chosen, where something else is configured."""
     for one in chosen:
         configured = settings.data.get(one.table, {})

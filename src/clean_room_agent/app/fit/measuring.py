@@ -8,7 +8,7 @@ from clean_room_agent.app.fit.checks import checking
 from clean_room_agent.app.fit.figures import Fit
 from clean_room_agent.app.fit.fit_file import VERSION, read_fit, write_fit
 from clean_room_agent.app.fit.fit_view import is_whole
-from clean_room_agent.app.fit.probe import Probe, Progress
+from clean_room_agent.app.fit.probe import Probe, ProbeProgress
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.context import Role
@@ -26,7 +26,7 @@ def measure_models(
     settings: Settings,
     *,
     again: bool,
-    tell: Callable[[Progress], None],
+    tell: Callable[[ProbeProgress], None],
     note: Callable[[str], None],
     watch: CallWatcher = unwatched,
 ) -> dict[Role, Fit]:

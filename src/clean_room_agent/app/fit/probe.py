@@ -63,7 +63,7 @@ DOING: Mapping[FigureName, str] = {
 }
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class ProbeProgress(Struct, frozen=True, kw_only=True):
     """How far measuring got."""
 
     doing: str
@@ -92,7 +92,7 @@ class Probe:
         *,
         slots: int,
         keep: Callable[[Fit], None],
-        tell: Callable[[Progress], None],
+        tell: Callable[[ProbeProgress], None],
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         """`fits` grow, and are given to `keep` whenever they have; `slots`: how many answers are asked for at a time, at most."""
@@ -176,7 +176,7 @@ class Probe:
                 left += max(bounds.most - len(fit.figures.get(other, [])), 0) * bounds.tokens
         rate = self._speed.rate
         self._tell(
-            Progress(
+            ProbeProgress(
                 doing=DOING[name],
                 done=done,
                 most=FIGURES[name].most,
