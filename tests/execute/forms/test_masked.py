@@ -441,9 +441,7 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     ],
 )
 def test_the_right_text_of_a_gap_restores_the_file(place: Place, text: str, right: str) -> None:
-    golds = {
-        mask: masked.gold(place.path, text, mask, right) for mask in all_masks(place=place, text=text)
-    }
+    golds = {mask: masked.gold(place.path, text, mask, right) for mask in all_masks(place=place, text=text)}
     known = {mask: gold for mask, gold in golds.items() if gold is not None}
     assert 0 < len(known) < len(golds)
     for mask, gold in known.items():

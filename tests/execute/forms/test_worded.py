@@ -11,8 +11,8 @@ from clean_room_agent.execute.forms.worded import (
     FUNCTION,
     LINES,
     apply,
-    gold,
     code_blocks,
+    gold,
     read_blocks,
     requests,
 )

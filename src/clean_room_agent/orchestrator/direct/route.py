@@ -93,25 +93,16 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     goals = run.progress.goals.deciding
     if not goals:
         return False
-    trace = _traced(run, goals, at_base.standard)
-    if trace.problem:
-        run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
-    targets, functions = _targets(run, trace, goals, files)
-    _record_places(run, trace, functions)
+    targets, assignment = what_to_ask(run, at_base, files)
     if not targets:
         return False
-    assignment = Assignment(
-        task=run.task.words,
-        goals=as_told(run, goals),
-        observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
-    )
     solve = run.limits.solve
 
     def fills() -> bool:
         if "masked" not in solve.forms:
             return False
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-        return run.models.can_fill(pass_id=_pass_id(run))
+        return run.models.can_fill(pass_id=pass_of(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
@@ -128,7 +119,24 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     return try_direct(run, direct, questions.rounds)
 
 
-def _pass_id(run: Run) -> str:
+def what_to_ask(run: Run, at_base: GoalsAtBase, files: Sequence[str] = ()) -> tuple[list[Target], Assignment]:
+    """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
+    goals = run.progress.goals.deciding
+    trace = _traced(run, goals, at_base.standard)
+    if trace.problem:
+        run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
+    targets, functions = _targets(run, trace, goals, files)
+    _record_places(run, trace, functions)
+    assignment = Assignment(
+        task=run.task.words,
+        goals=as_told(run, goals),
+        observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
+    )
+    return targets, assignment
+
+
+def pass_of(run: Run) -> str:
+    """The id of the direct route's pass."""
     return implement_pass(run.task.task_id, PART, STEP)
 
 
@@ -168,7 +176,7 @@ def _targets(
 
 def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction]) -> None:
     """The places that are asked about, and those that are not, as decisions of the pass."""
-    pass_id = _pass_id(run)
+    pass_id = pass_of(run)
     rows = [
         DecisionRow(
             task_id=pass_id,
@@ -186,7 +194,7 @@ def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction])
 
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
-    pass_id = _pass_id(run)
+    pass_id = pass_of(run)
     title = f"asking about {listed(direct.places, NAMED)}"
     header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
     entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
