@@ -143,10 +143,10 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
     """The router for the configuration, with its overrides checked against the existing prompts and stages."""
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
-        from clean_room_agent.app.prompts import PROMPTS
+        from clean_room_agent.app.prompts import BY_NAME
         from clean_room_agent.retrieval.retriever import STAGES
 
-        router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
+        router.check(((prompt.name, prompt.role) for prompt in BY_NAME.values()), STAGES)
     return router
 
 
