@@ -365,7 +365,8 @@ def _lacks_environment(failure: FailingTest | None, words: str, paths: frozenset
 def goal_of_test(run: Run, baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
     """With the call that its failing assertion makes, where it makes one: models are told that, not the test's text."""
     failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
-    path = next(iter(files_meant(name)), "")
+    files, known = files_meant(name), run.commits.tree(run.commits.base).paths
+    path = next((one for one in files if one in known), files[0])
     message = failure.message.partition("\n")[0][:MOST_VALUE]
     call = ""
     got, wanted = given_and_wanted(failure.actual or message, failure.expected)

@@ -5,7 +5,7 @@ Shown failing code, small models repair it no better than they write it anew, an
 loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRo
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
-from clean_room_agent.languages.test_names import file_part
+from clean_room_agent.languages.test_names import file_part, is_in
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import (
     Answered,
@@ -145,11 +145,16 @@ def _traced(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
     if entry.value is not None:
         return entry.value
     names = [goal.name for goal in goals if not goal.command]
-    paths = {goal.path or file_part(goal.name) for goal in goals}
-    passing = sorted(name for name in like.green() if file_part(name) in paths)
+    passing = passing_beside(goals, like.green())
     run.recorder.observer.notice(PassProgress(doing="running the goal tests to see what they execute"))
     run.tests.checkout(run.commits.head)
     return entry.keep(trace_goals(run.tests, names or goals[0].command, passing if names else (), like))
+
+
+def passing_beside(goals: Sequence[GoalTest], green: Collection[str]) -> list[str]:
+    """The passing tests, sorted, that stand where one of the goal tests does."""
+    places = {goal.path or file_part(goal.name) for goal in goals}
+    return sorted(name for name in green if file_part(name) in places or is_in(name, places))
 
 
 def _targets(
