@@ -72,3 +72,8 @@ def test_nothing_is_cut_at_80_columns() -> None:
     )
     assert "it was found, but judged irrelevant" in " ".join(told.split())
     assert not [line for line in told.splitlines() if line.startswith(",") or "…" in line]
+
+
+def test_a_prompt_that_writes_code_has_what_its_answers_came_to() -> None:
+    told = shown(PromptStats(sums=sums(tried=8, applied=6, passed=1), agreement=None), waterfall(solved=1))
+    assert "implement, coder:3b; 8 tried: 75% applied, 1 passed" in told

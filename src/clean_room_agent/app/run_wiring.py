@@ -19,7 +19,6 @@ from clean_room_agent.app.wiring import (
     require_short,
     worktree_place,
 )
-from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_time_span
@@ -41,7 +40,6 @@ if TYPE_CHECKING:  # only a run that has a sandbox pays for it
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
 """The tables that a run cannot do without."""
-SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 def begin_timing(
@@ -218,7 +216,7 @@ def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
     router, models = services.router, services.settings.models
     return tuple(
         (role, router.resolve(role, role).tag, router.window(role).context)
-        for role in SHOWN_ROLES
+        for role in models.roles
         if role != "classifier" or models.classifier is not None
     )
 

@@ -104,7 +104,7 @@ VERDICT_PROMPT: Prompt[CheckInputs, Choice] = Prompt(
 )
 
 
-PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
+PROBED: tuple[Role, ...] = ("classifier", "reasoning", "filling", "coding")
 """Roles in this order; if they share a model, the last is named."""
 
 
@@ -378,16 +378,16 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
         yield _attempt("structured answers", lambda: _structured(services, task_id))
         yield _attempt("verdicts", lambda: _verdicts(services, task_id))
         services.session.archive(services.record)
-    yield from _fit(settings, asked)
+    yield from _fit(workspace, settings, asked)
 
 
-def _fit(settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
+def _fit(workspace: Workspace, settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
     """Whether the models are measured, and what is configured against it."""
     from clean_room_agent.app.fit.fit_view import fit_view
-    from clean_room_agent.app.fit.fitted import fits_of
+    from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
 
     try:
-        view = fit_view(settings, fits_of(settings, server))
+        view = fit_view(settings, fits_of(settings, server), sums_of_runs(workspace, settings))
     except ConfigError as error:
         yield CheckFinding(
             name="fit", ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code

@@ -189,7 +189,7 @@ def run_solve(
     repo = _opened(workspace, settings, times)
     new = not request.resume and request.replay_of is None
     live = new and transport is wiring.live_transport
-    settings = _with_fit(settings, request, live=live)
+    settings = _with_fit(workspace, settings, request, live=live)
     first = first_model(wiring.router_of(settings), planned=request.given.has_plan)
     workspace.create()
     with (
@@ -242,15 +242,17 @@ def run_solve(
         return _ended(services, repo, request, solved, interrupts, (fullest.value, started))
 
 
-def _with_fit(settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
-    """The settings with what was measured of their models: of a run that is resumed, what it had. A replayed run has it in
+def _with_fit(workspace: Workspace, settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
+    """The settings with what was measured of their models, and seen in runs: of a run that is resumed, what it had. A replayed run has it in
     its configuration.
     """
     if not live and request.fit is None:
         return settings
-    from clean_room_agent.app.fit.fitted import fitted, with_recorded
+    from clean_room_agent.app.fit.fitted import fitted, sums_of_runs, with_recorded
 
-    return fitted(settings) if live else with_recorded(settings, request.fit)
+    return (
+        fitted(settings, sums_of_runs(workspace, settings)) if live else with_recorded(settings, request.fit)
+    )
 
 
 def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:

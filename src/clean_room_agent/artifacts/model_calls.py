@@ -15,6 +15,9 @@ from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.names import relative_pass
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
 
+READ_PER_WRITTEN = 10
+"""Tokens that a model reads in the time in which it writes one, without a GPU."""
+
 
 class AnswerReading(StrEnum):
     """How an answer was read."""

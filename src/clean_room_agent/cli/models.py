@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from rich.text import Text
 from clean_room_agent.app import wiring
 from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.fit.fit_view import FitView, fit_view
-from clean_room_agent.app.fit.fitted import fits_of
+from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -23,8 +23,9 @@ from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
+from clean_room_agent.db.raw.analysis import CallSums
 from clean_room_agent.errors import CraError
-from clean_room_agent.llm.model_config import ROLES, ModelsConfig
+from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
@@ -37,6 +38,7 @@ PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
     "reasoning": "plans and judges",
     "classifier": "answers yes or no",
+    "filling": "fills gaps, in turn with coding",
 }
 SHAPES = {
     "json_schema": "constrained by a JSON schema",
@@ -57,7 +59,7 @@ class ModelJob(Struct, frozen=True, kw_only=True):
     """A job of a model."""
 
     name: str
-    """coding, reasoning, classifier; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
+    """coding, reasoning, classifier, filling; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
     purpose: str
     tag: str
     window: int | None
@@ -103,8 +105,8 @@ class ModelsView(Struct, frozen=True, kw_only=True):
         return next((fault.exit_code for fault in faults if fault is not None), 0)
 
 
-def look_at_models(settings: Settings) -> ModelsView:
-    """Compare the configured models with those on the server, without asking a model.
+def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsView:
+    """Compare the configured models with those on the server, without asking a model. `runs` is what answers came to.
 
     Raises:
         ConfigError: the configuration contradicts itself, or names an unknown prompt; or a file of figures is broken.
@@ -121,6 +123,7 @@ def look_at_models(settings: Settings) -> ModelsView:
     users: dict[str, tuple[str, ...]] = {}
     for job in jobs:
         users[job.tag] = (*users.get(job.tag, ()), job.name)
+    fits = {} if fault else fits_of(settings, server)
     return ModelsView(
         base_url=" and ".join(one.base_url for one in models.each_server()),
         provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
@@ -138,17 +141,17 @@ def look_at_models(settings: Settings) -> ModelsView:
             )
             for each in sorted(server.list_models(), key=lambda each: each.tag)
         ),
-        fit=fit_view(settings, fits) if (fits := {} if fault else fits_of(settings, server)) else None,
+        fit=fit_view(settings, fits, runs) if fits or runs else None,
     )  # fmt: skip
 
 
 def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | ModelFault] | None") -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
-    for role in ROLES:
+    for role in models.roles:
         tag = router.resolve(role, "").tag
         named.append((role, PURPOSES[role], tag, router.window(role).context))
-    for role in ROLES:
+    for role in models.roles:
         for place, tag in enumerate(router.escalation(role), start=1):
             purpose = f"asked {_ordinal(place)} when {role} is stuck"
             named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))
@@ -241,7 +244,7 @@ def command(context: click.Context, repo: Path, as_json: bool) -> int:
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
-    view = look_at_models(settings)
+    view = look_at_models(settings, sums_of_runs(workspace, settings))
     if as_json:
         output.answer_json(view)
     else:
@@ -286,8 +289,14 @@ def _render(view: ModelsView) -> list[RenderableType]:
 
 def _render_fit(fit: FitView) -> list[RenderableType]:
     """The figures, then what is chosen by them."""
-    measured = f"measured of {', '.join(fit.models)}"
-    parts: list[RenderableType] = [Text(measured if fit.whole else f"{measured}, not yet all")]
+    measured = (
+        f"measured of {', '.join(fit.models)}"
+        if fit.models
+        else "not measured: `cra models fit` does it, once"
+    )
+    parts: list[RenderableType] = [
+        Text(measured if fit.whole or not fit.models else f"{measured}, not yet all")
+    ]
     parts += [Text(f"  {figure}") for figure in fit.figures]
     if fit.verdict:
         parts.append(Text(fit.verdict, style="red"))
@@ -319,7 +328,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     except (KeyboardInterrupt, CraError):
         output.aside("what was measured is kept: `cra models fit` goes on from there")
         raise
-    view = fit_view(settings, fits)
+    view = fit_view(settings, fits, sums_of_runs(workspace, settings))
     if as_json:
         output.answer_json(view)
     else:

@@ -43,7 +43,14 @@ def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counte
     for each in prompts:
         sums, agreement = each.sums, each.agreement
         cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
-        lines.append(Text(f"{sums.prompt}, {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"))
+        tried = (
+            f"; {sums.tried:,} tried: {sums.applied / sums.tried:.0%} applied, {sums.passed:,} passed"
+            if sums.tried
+            else ""
+        )
+        lines.append(
+            Text(f"{sums.prompt}, {sums.model}{' (adapter)' if sums.adapter else ''}{cached}{tried}")
+        )
         counts = (sums.calls, sums.failed, sums.unreadable, sums.repaired, sums.prompt_tokens)
         figures = (*counts, sums.completion_tokens, round(sums.latency_ms / 1000))
         shares = (agreement.precision, agreement.recall) if agreement else (None, None)

@@ -4,6 +4,7 @@ from typing import Any
 
 from clean_room_agent.app.fit.figures import FIGURES, FigureName, Fit, Measured, Speed
 from clean_room_agent.app.fit.fit_file import VERSION
+from clean_room_agent.db.raw.analysis import CallSums
 
 
 def outcomes(right: int, wrong: int, *, tokens: int = 50, **more: Any) -> list[Measured]:
@@ -57,3 +58,10 @@ def strong(model: str = "coder:3b") -> Fit:
         plan=outcomes(3, 0),
         judgment=judgments(knows=True),
     )
+
+
+def sums(prompt: str, *, tried: int, passed: int, tokens: int) -> CallSums:
+    """Of answers in runs, which took so many tokens each."""
+    values: dict[str, Any] = dict.fromkeys(CallSums.__struct_fields__, 0)
+    told = {"prompt": prompt, "model": "coder:3b", "calls": tried, "tried": tried, "applied": tried}
+    return CallSums(**{**values, **told, "passed": passed, "completion_tokens": tokens * tried})

@@ -3,7 +3,7 @@
 from typing import Any
 
 from msgspec.structs import replace
-from tests.app.fit.measured import fit, judgments, outcomes, strong
+from tests.app.fit.measured import fit, judgments, outcomes, strong, sums
 
 from clean_room_agent.app.fit.decisions import as_tables, can_work, choices, words_of
 from clean_room_agent.app.fit.figures import Fit, Measured, Speed
@@ -133,3 +133,26 @@ def test_every_choice_is_a_valid_value_of_its_key() -> None:
     assert set(tables) == {"solve", "orchestrator", "models", "judgments"}
     for name in tables:
         check_slice(tables, name, TABLES[name], source="fit")
+
+
+def test_the_form_whose_right_answers_cost_less_in_runs_comes_first() -> None:
+    one = fit(masked=outcomes(5, 0, tokens=20), function=outcomes(5, 0, tokens=60))
+    assert chosen(one)["solve.forms"] == ["masked", "function"]
+    gaps, whole = (
+        sums("fill", tried=200, passed=1, tokens=10),
+        sums("function", tried=50, passed=5, tokens=60),
+    )
+    (learned, *_) = choices({"coding": one}, (gaps, whole))
+    assert (learned.name, learned.value) == ("solve.forms", ["function", "masked"])
+    assert "1 of 200 passed, 10 tokens each; writes whole functions, in runs here: 5 of 50" in learned.why
+    few = sums("function", tried=39, passed=39, tokens=1)
+    assert choices({"coding": one}, (gaps, few)) == choices({"coding": one})
+
+
+def test_runs_order_the_forms_of_a_model_that_was_not_measured() -> None:
+    gaps = sums("fill", tried=200, passed=0, tokens=10)
+    whole = sums("function", tried=50, passed=1, tokens=60)
+    assert [one.value for one in choices({}, (gaps, whole))] == [["function", "masked", "lines"]]
+    better = sums("fill", tried=200, passed=20, tokens=10)
+    assert choices({}, (better, whole)) == (), "that is how it is asked anyway"
+    assert choices({}, (gaps, sums("function", tried=50, passed=0, tokens=60))) == ()

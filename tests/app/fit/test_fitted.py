@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from testing.runs.solving import Project, Script, make_project
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
-from tests.app.fit.measured import judgments, outcomes, strong
+from tests.app.fit.measured import judgments, outcomes, strong, sums
 
 from clean_room_agent.app.fit.decisions import choices
 from clean_room_agent.app.fit.figures import Fit
 from clean_room_agent.app.fit.fit_file import fit_path, write_fit
-from clean_room_agent.app.fit.fitted import contradictions, fitted, verdict, with_recorded
+from clean_room_agent.app.fit.fitted import contradictions, fitted, sums_of_runs, verdict, with_recorded
 from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.wiring import workspace_of
 
 
 def settings(**tables: Any) -> Settings:
@@ -67,6 +68,29 @@ def test_a_prompt_with_a_model_of_its_own_is_asked_as_before() -> None:
     made = fitted(Settings(source="t", data={**given.data, "models": models}))
     assert made.judgments.route == "each"
     assert made.models.parallel == 2
+
+
+def test_what_answers_came_to_in_runs_orders_forms_that_are_not_configured() -> None:
+    of_runs = (
+        sums("fill", tried=90, passed=0, tokens=10),
+        sums("function", tried=50, passed=4, tokens=60),
+    )
+    assert fitted(settings(), of_runs).solve.forms == ("function", "masked", "lines")
+    given = settings(solve={"forms": ["lines", "masked", "function"]})
+    assert fitted(given, of_runs).solve.forms == given.solve.forms
+
+
+def test_answers_count_for_the_model_that_is_configured(tmp_path: Path) -> None:
+    till: Project = make_project(tmp_path / "till")
+    with OllamaServer(Script(till.oracle), fills="rightly") as server:
+        assert till.solve(server, solve={"route": "auto"}).code == 0
+    workspace = workspace_of(till.top)
+    tried = {one.prompt: (one.tried, one.passed) for one in sums_of_runs(workspace, settings()) if one.tried}
+    assert tried
+    assert sum(passed for _, passed in tried.values()) == 1
+    other = settings()
+    other.data["models"]["coding"] = "another:7b"
+    assert sums_of_runs(workspace, Settings(source="t", data=other.data)) == ()
 
 
 def test_contradictions_are_what_is_configured_otherwise() -> None:

@@ -375,6 +375,12 @@ def test_masks_are_parts_of_lines_whole_statements_and_neighbours() -> None:
     assert {one.last_line - one.first_line for one in masks if one.kind == "neighbours"} == {1, 2, 3}
 
 
+def test_lines_that_import_come_last() -> None:
+    text = TEXT.replace("        total = sum", "        import math\n\n        total = math.fsum")
+    place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=19, lines=(14, 19, 16))
+    assert [masks[0].first_line for masks in masks_by_line(Parsed("a.py", text), place)] == [19, 16, 14]
+
+
 def test_all_arguments_together_are_a_mask_since_they_may_be_exchanged() -> None:
     text = "def text(value):\n    return str('ascii', value)\n"
     place = Place(path="a.py", name="text", first_line=1, last_line=2, lines=(2,))

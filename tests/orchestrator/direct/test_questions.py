@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
 from testing.runs.memory_run import pytest_run
 
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms.place import SAME, Assignment, Place
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
@@ -57,6 +59,8 @@ def rounds(
     fills: bool = True,
     probed: list[bool] | None = None,
     solve: SolveConfig = SOLVE,
+    goal: GoalTest = GOAL,
+    roles: tuple[Role, ...] = ("coding",),
 ) -> Iterator[list[PlaceQuestion]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
@@ -65,12 +69,13 @@ def rounds(
         del path
         return texts.get(commit) or next(one.text for one in candidates if one.commit == commit)
 
-    def can_fill() -> bool:
+    def fillers() -> tuple[Role, ...]:
         if probed is not None:
             probed.append(fills)
-        return fills
+        return roles if fills else ()
 
-    questions = Questions(models, targets, ASSIGNMENT, AT_BASE, text, fills=can_fill, solve=solve)
+    assignment = replace(ASSIGNMENT, goals=(goal,))
+    questions = Questions(models, targets, assignment, AT_BASE, text, fillers=fillers, solve=solve)
     return questions.rounds(candidates)
 
 
@@ -165,6 +170,59 @@ def test_where_one_holds_the_last_round_is_less_of_its_change_without_a_model() 
     texts = [one.write(one.send("")) for one in last]
     assert texts == [TEXT.replace("+=", "-="), TEXT.replace("+= value", "+= value + 1")]
     assert all(one.is_smaller for one in last)
+
+
+def test_models_that_fill_gaps_are_asked_in_turn() -> None:
+    asked = [items(one) for one in rounds([], TOTAL, roles=("coding", "filling")) if one]
+    first, second, third = (one[0] for one in asked[:3])
+    assert first.startswith("a.py::total masked")
+    assert (second, third.startswith("filling")) == (asked[1][0], True)
+    assert f"filling {first}" == third
+    assert any("function" in item for one in asked for item in one)
+    assert not [item for one in asked for item in one if "filling" in item and "masked" not in item]
+
+
+def held(item: str, text: str) -> TriedAnswer:
+    """A candidate that holds."""
+    new = [line for line in text.splitlines() if line not in TEXT.splitlines()]
+    old = [line for line in TEXT.splitlines() if line not in text.splitlines()]
+    diff = "\n".join([f"-{line}" for line in old] + [f"+{line}" for line in new])
+    judged = ChangeJudgment(tests=pytest_run({}), verdict=StepVerdict(passed=True))
+    return replace(candidate(item, text=text), judgment=judged, diff=diff)
+
+
+def test_beside_a_large_change_that_only_words_show_gaps_are_asked_for_once_more() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    first = next(asked)
+    candidates.append(held(first[0].item, TEXT.replace("return result", "return sum(values)")))
+    assert all(one.is_smaller for one in next(asked))
+    rivals = next(asked)
+    assert rivals
+    assert all(item.startswith("a.py::total masked") for item in items(rivals))
+    small = held(rivals[0].item, TEXT.replace("result = 1", "result = 0"))
+    candidates.append(replace(small, number=2))
+    assert all(one.is_smaller for questions in asked for one in questions)
+
+
+@pytest.mark.parametrize("goal", [replace(GOAL, source=GoalSource.REPOSITORY), GOAL])
+def test_nothing_is_asked_beside_what_a_test_proves_or_what_cannot_be_smaller(goal: GoalTest) -> None:
+    proven = goal.trust == "proof"
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL, goal=goal)
+    first = next(asked)
+    changed = ("return result", "return sum(values)") if proven else ("result = 1", "result = 0")
+    candidates.append(held(first[0].item, TEXT.replace(*changed)))
+    assert all(one.is_smaller for questions in asked for one in questions)
+
+
+def test_beside_a_stub_that_is_written_nothing_is_asked() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, LATER)
+    first = next(asked)
+    written = held(first[0].item, TEXT.replace("raise NotImplementedError", "return [one for one in values]"))
+    candidates.append(replace(written, symbol="later"))
+    assert all(one.is_smaller for questions in asked for one in questions)
 
 
 def test_in_a_candidates_tree_what_is_left_to_do_is_told_as_it_is_there() -> None:

@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.goals import NOTHING_GIVEN, Goals, GoalSource, G
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.db.raw.passes import list_attempts, list_validations
-from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.errors import ServerFailed, WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import (
     Answered,
     GoalRun,
@@ -89,6 +89,8 @@ class Asking:
 
     def __call__(self, candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[PlaceQuestion]]:
         for answers in self._rounds:
+            if any(one.holds for one in candidates):
+                return
             self.seen.append(len(candidates))
             yield [question(item, answer, asked=self.asked) for item, answer in answers.items()]
 
@@ -115,9 +117,30 @@ def test_a_smaller_change_that_holds_as_well_is_taken(project: MemoryProject) ->
     asked: list[str] = []
     whole = question("line", "a = 1\nb = 0\nc = 7\n", asked=asked)
     part = replace(question("part", "a = 1\nb = 0\n", asked=asked), is_smaller=True)
-    never = question("never", "a = 2\nb = 0\n", asked=asked)
-    assert try_direct(memory.run, direct(memory), lambda _: [[whole], [part], [never]])
+    assert try_direct(memory.run, direct(memory), lambda _: [[whole], [part]])
     assert asked == ["line", "part"]
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
+
+
+def failing(item: str) -> PlaceQuestion:
+    """One that the server does not answer."""
+
+    def fail(pass_id: str) -> Answered:
+        raise ServerFailed(f"no answer for {pass_id}")
+
+    return replace(question(item, "", asked=[]), send=fail)
+
+
+def test_a_server_that_fails_ends_the_route(project: MemoryProject) -> None:
+    memory = opened(project)
+    with pytest.raises(ServerFailed):
+        try_direct(memory.run, direct(memory), lambda _: [[failing("later")]])
+
+
+def test_what_holds_is_not_lost_where_the_server_fails_later(project: MemoryProject) -> None:
+    memory = opened(project)
+    right, later = question("right", "a = 1\nb = 0\n", asked=[]), failing("later")
+    assert try_direct(memory.run, direct(memory), lambda _: [[right], [later]])
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
 
 
@@ -151,7 +174,7 @@ def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: Me
     )
     assert try_direct(memory.run, direct(memory), asking)
     assert asking.asked == ["still red", "broken", "breaks b", "right", "also"]
-    assert asking.seen == [0, 3, 5]
+    assert asking.seen == [0, 3]
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
     accepted = memory.run.progress.accepted
     assert accepted is not None

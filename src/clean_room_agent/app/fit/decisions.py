@@ -17,6 +17,7 @@ from clean_room_agent.app.fit.figures import (
     share,
 )
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.db.raw.analysis import CallSums
 from clean_room_agent.orchestrator.run_config import Form
 
 FORMS: tuple[Form, ...] = ("masked", "function", "lines")
@@ -28,6 +29,8 @@ LONG_SHARE = 0.25
 """Of the right answers, that need it."""
 CLEARLY_MORE = 2
 """Right answers by which another temperature has to lead."""
+ENOUGH = 40
+"""Answers of each of two forms that were tried in runs, before these figures order them."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -82,24 +85,50 @@ def can_work(fit: Fit) -> bool | None:
     return bool(forms_of(fit)) or bool(is_of_use(fit, "edit"))
 
 
-def choices(fits: Mapping[Role, Fit]) -> tuple[Choice, ...]:
-    """What is chosen; nothing if the coding model cannot do the work, or that is not known yet."""
+def choices(fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> tuple[Choice, ...]:
+    """What is chosen by what was measured, and by what answers of the coding model came to in `runs`; by the latter alone if it
+    cannot do the work, or that is not known yet.
+    """
     coding = fits.get("coding")
     if coding is None or not can_work(coding):
-        return ()
+        return tuple(one for one in _forms_by_runs(FORMS, runs) if one.value != list(FORMS))
     return (
-        *_route(coding, fits.get("reasoning")),
+        *_route(coding, fits.get("reasoning"), runs),
         *_drawing(coding),
         *_together(coding),
         *_judging(fits.get("classifier")),
     )
 
 
-def _route(coding: Fit, reasoning: Fit | None) -> Iterator[Choice]:
+def _forms_by_runs(forms: Sequence[Form], runs: Sequence[CallSums]) -> Iterator[Choice]:
+    """Of gaps and whole functions, those come first of which an answer that passes its tests took fewer tokens. Which form was
+    second before was asked about what the first had not solved, so that it is rather cheaper than it seems.
+    """
+    of = {one.prompt: one for one in runs if one.tried >= ENOUGH}
+    gaps, whole = of.get("fill"), of.get("function")
+    if (
+        gaps is None
+        or whole is None
+        or not {"masked", "function"} <= {*forms}
+        or not gaps.passed + whole.passed
+    ):
+        return
+    rest = [form for form in forms if form not in {"masked", "function"}]
+    first = ["masked", "function"] if _per_passed(gaps) <= _per_passed(whole) else ["function", "masked"]
+    yield Choice(table="solve", key="forms", value=[*first, *rest], why="; ".join(words_of_runs(runs)))
+
+
+def _per_passed(sums: CallSums) -> float:
+    """Tokens for one answer that passes; many if none did."""
+    return sums.work / sums.passed if sums.passed else float("inf")
+
+
+def _route(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iterator[Choice]:
     forms = forms_of(coding)
     why = "; ".join(told for form in FORMS if (told := words_of(coding, form)))
     if forms:
-        yield Choice(table="solve", key="forms", value=list(forms), why=why)
+        measured = Choice(table="solve", key="forms", value=list(forms), why=why)
+        yield next(_forms_by_runs(forms, runs), measured)
     yield Choice(table="solve", key="route", value="auto" if forms else "planned", why=why)
     edits = is_of_use(coding, "edit")
     plans = None if reasoning is None else is_of_use(reasoning, "plan")
@@ -185,6 +214,15 @@ def words_of(fit: Fit, name: FigureName) -> str:
     applied = sum(one.applied for one in chosen) / len(chosen)
     told = f"{applied:.0%} apply, {share(chosen):.0%} right of {len(chosen)}"
     return f"{TOLD[name]}: {told}" + (f" (held: {share(held):.0%} of {len(held)})" if held else "")
+
+
+def words_of_runs(runs: Sequence[CallSums]) -> Iterator[str]:
+    """What answers in these forms came to in runs, in words."""
+    of = {one.prompt: one for one in runs if one.tried}
+    for prompt, does in (("fill", TOLD["masked"]), ("function", TOLD["function"])):
+        if prompt in of:
+            one = of[prompt]
+            yield f"{does}, in runs here: {one.passed:,} of {one.tried:,} passed, {one.work / one.tried:.0f} tokens each"
 
 
 def slots_words(fit: Fit) -> str:

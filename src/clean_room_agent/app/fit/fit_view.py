@@ -1,14 +1,22 @@
 """What was measured of the configured models, and what is chosen by it, as it is shown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.app.fit.decisions import Choice, choices, is_of_use, slots_words, words_of
+from clean_room_agent.app.fit.decisions import (
+    Choice,
+    choices,
+    is_of_use,
+    slots_words,
+    words_of,
+    words_of_runs,
+)
 from clean_room_agent.app.fit.figures import FIGURES, Fit
 from clean_room_agent.app.fit.fitted import contradictions, verdict
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.context import Role
+from clean_room_agent.db.raw.analysis import CallSums
 
 
 class FitView(Struct, frozen=True, kw_only=True):
@@ -32,12 +40,12 @@ def is_whole(fits: Mapping[Role, Fit]) -> bool:
     return all(bounds.role in fits and name in fits[bounds.role].ended for name, bounds in FIGURES.items())
 
 
-def fit_view(settings: Settings, fits: Mapping[Role, Fit]) -> FitView:
-    """What was measured of the models, and what follows for runs with these settings."""
-    chosen = choices(fits)
+def fit_view(settings: Settings, fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> FitView:
+    """What was measured of the models, and what follows, with what was seen in `runs`, for runs with these settings."""
+    chosen = choices(fits, runs)
     return FitView(
         models=tuple(dict.fromkeys(fit.model for fit in fits.values())),
-        figures=tuple(_figures(fits)),
+        figures=(*_figures(fits), *words_of_runs(runs)),
         verdict=verdict(fits),
         chosen=chosen,
         overridden=tuple(contradictions(settings, chosen)),

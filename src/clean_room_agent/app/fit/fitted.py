@@ -1,6 +1,7 @@
 """Settings with what was chosen for their models: below everything that is configured, and recorded with the run."""
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,8 +13,11 @@ from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.config import laid_over
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.analysis import CallSums, list_call_sums
 from clean_room_agent.llm.model_config import ROLES
 from clean_room_agent.llm.transport import ModelServer
+from clean_room_agent.workspace import Workspace
 
 ASKED_BY: Mapping[FigureName, frozenset[str]] = {
     "function": frozenset({"function"}),
@@ -54,16 +58,24 @@ def fits_of(settings: Settings, server: ModelServer) -> dict[Role, Fit]:
     }
 
 
-def fitted(settings: Settings) -> Settings:
-    """The settings with what was chosen for their models, as far as they were measured and nothing else is configured.
+def sums_of_runs(workspace: Workspace, settings: Settings) -> tuple[CallSums, ...]:
+    """What the coding model's answers came to in the runs of the repository."""
+    if not workspace.raw.exists():
+        return ()
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        found = list_call_sums(conn)
+    return tuple(one for one in found if one.model == settings.models.coding)
+
+
+def fitted(settings: Settings, runs: Sequence[CallSums] = ()) -> Settings:
+    """The settings with what was chosen for their models, as far as they were measured, or were asked often enough in `runs`, and
+    nothing else is configured.
 
     Raises:
         ConfigError: a file of figures is broken.
     """
-    if not fits_folder().exists():
-        return settings
-    fits = fits_of(settings, open_server(settings.models))
-    chosen = choices(fits)
+    fits = fits_of(settings, open_server(settings.models)) if fits_folder().exists() else {}
+    chosen = choices(fits, runs)
     if not chosen:
         return settings
     models = sorted({f"{fit.model} {fit.began}" for fit in fits.values()})

@@ -24,6 +24,7 @@ from clean_room_agent.artifacts.context import (
     Role,
 )
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.plans import MetaPlan, PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.apply import apply_edits
@@ -51,7 +52,6 @@ TEMPERATURES = (0.7, 0.4)
 """Of drawn answers, the usual one first."""
 MEASURED_LENGTH = 2.0
 """So many times their usual length answers may have here, to see whether they need it."""
-READ_PER_WRITTEN = 10
 DOING: Mapping[FigureName, str] = {
     "function": "writing whole functions",
     "masked": "filling gaps",

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
+from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN, AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.calls import CALLS
 from clean_room_agent.db.rows import OF_TASK, Connection, select_as, task_range
@@ -13,9 +13,13 @@ SELECT c.call_type, c.model,
     EXISTS (SELECT 1 FROM adapter_registry AS a WHERE a.stage_name = c.call_type AND a.model_tag = c.model),
     count(*), sum(c.error <> ''), sum(coalesce(r.reading, '') = 'unreadable'),
     sum(coalesce(r.reading, '') = 'repaired'), total(c.prompt_tokens), total(c.completion_tokens), total(c.latency_ms),
-    total(CASE WHEN c.cached_tokens IS NOT NULL THEN c.prompt_tokens END), total(c.cached_tokens)
+    total(CASE WHEN c.cached_tokens IS NOT NULL THEN c.prompt_tokens END), total(c.cached_tokens),
+    count(a.call_id), total(a.applied), total(a.passed)
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+LEFT JOIN (
+    SELECT call_id, max(patch_applied) AS applied, max(outcome = 'applied_and_passed') AS passed
+    FROM run_attempts WHERE call_id IS NOT NULL GROUP BY call_id) AS a ON a.call_id = c.id
 GROUP BY c.call_type, c.model ORDER BY c.call_type, c.model
 """
 ENDED_RUNS = """
@@ -81,6 +85,17 @@ class CallSums(Struct, frozen=True, kw_only=True):
     """Prompt tokens of calls whose server reports how many came from its cache."""
     cached_tokens: int
     """How many of these came from the cache."""
+    tried: int
+    """Answers that were to change code, and were tried."""
+    applied: int
+    """Of these, what could be applied."""
+    passed: int
+    """Of these, what passed its tests."""
+
+    @property
+    def work(self) -> float:
+        """Tokens that were written, with those that were read, and did not come from the cache, at a tenth."""
+        return self.completion_tokens + (self.prompt_tokens - self.cached_tokens) / READ_PER_WRITTEN
 
 
 class EndedRun(Struct, frozen=True, kw_only=True):

@@ -486,14 +486,21 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
 
 def _executed(parsed: Parsed, place: Place) -> list[int]:
     """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
-    something was lost.)
+    something was lost.) What imports comes last.
     """
     first, last = _body_rows(parsed, place)
-    return [
+    found = [
         line
         for line in dict.fromkeys(place.lines)
         if first <= line <= last and _says_something(parsed.lines[line - 1])
     ]
+    root = parsed.node(place)
+    imports = {
+        node.start_point.row + 1
+        for node in ([] if root is None else walk(root))
+        if node.type in parsed.nodes.imports
+    }
+    return sorted(found, key=imports.__contains__)
 
 
 def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:

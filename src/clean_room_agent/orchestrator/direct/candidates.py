@@ -108,7 +108,7 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
 
 def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:
     """By the likelihood of the answer, then by the size of the change, then by number."""
-    return sorted(candidates, key=lambda one: (-_likelihood(one), _size(one), one.number))
+    return sorted(candidates, key=lambda one: (-_likelihood(one), size_of(one), one.number))
 
 
 def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
@@ -119,7 +119,7 @@ def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
     diffs = [normalised_diff(one.diff) for one in held]
     most = max(map(diffs.count, diffs))
     common = [one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most]
-    return min(likeliest_first(common), key=_size)
+    return min(likeliest_first(common), key=size_of)
 
 
 def in_vain(candidates: Sequence[TriedAnswer]) -> tuple[Tried, ...]:
@@ -145,7 +145,7 @@ def _likelihood(one: TriedAnswer) -> float:
     return float("-inf") if one.answer.likelihood is None else one.answer.likelihood
 
 
-def _size(one: TriedAnswer) -> int:
+def size_of(one: TriedAnswer) -> int:
     """How many tokens the change adds and takes away; those that only move are not counted."""
     lines = [line for line in one.diff.splitlines() if not line.startswith(("+++", "---"))]
     new, old = (

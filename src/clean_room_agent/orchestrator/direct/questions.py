@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import unescaped
 from clean_room_agent.execute.edits.search_replace import line_of
@@ -29,7 +30,7 @@ from clean_room_agent.execute.forms.worded import FormInputs, FormRequest
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
+from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer, choose, size_of
 from clean_room_agent.orchestrator.run_config import SolveConfig
 
 MASKED_AT_A_TIME = 4
@@ -44,6 +45,13 @@ WORDED_PLACES = 3
 """Places for which a whole definition is asked for."""
 DRAWS_AT_A_TIME = 3
 """Drawn definitions of one place in one round."""
+RIVAL_ROUNDS = 1
+"""Rounds of gaps that are asked on after one that holds, where that is a large change and only the task's words show that it is
+right: a smaller one may be.
+"""
+SMALL = 2
+"""Tokens that a change adds and takes away, up to which there is no smaller one to ask for: one takes the place of another.
+"""
 MOST_STEPS = 4
 """Changes that are made one after the other."""
 MOST_NEARER = 2
@@ -107,11 +115,11 @@ class Questions:
         at_base: GoalRun,
         texts: Callable[[str, str], str],
         *,
-        fills: Callable[[], bool],
+        fillers: Callable[[], Sequence[Role]],
         solve: SolveConfig,
     ) -> None:
-        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps, which is asked once,
-        and only if there is one; `solve` says in which forms it is asked.
+        """`texts` gives the text of a file in a candidate's commit; `fillers`: the roles whose models fill gaps, which is asked once,
+        and only if there is one; `solve` says in which forms they are asked.
         """
         self._solve = solve
         self._models = models
@@ -119,7 +127,7 @@ class Questions:
         self._at_base = at_base
         self._targets = targets
         self._texts = texts
-        self._fills = cache(fills)
+        self._fillers = cache(fillers)
         self._unwritten = {
             (target.place.path, target.place.name)
             for target in targets
@@ -134,16 +142,16 @@ class Questions:
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other. Where
-        one holds, the last round is less of its change.
+        one holds, less of its change is tried, and a few more gaps may be asked for; then they end.
         """
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
-            for questions in self._from(base, candidates):
+            asked = iter(self._from(base, candidates))
+            for questions in asked:
                 yield questions
-                held = next((one for one in candidates if one.holds), None)
-                if held is not None:
-                    yield self._smaller(held)
+                if any(one.holds for one in candidates):
+                    yield from self._to_the_smallest(candidates, asked)
                     return
                 better = self._better(base, candidates)
                 if better is not None and self._is_begun:
@@ -151,6 +159,30 @@ class Questions:
             if better is None:
                 return
             base = better
+
+    def _to_the_smallest(
+        self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
+    ) -> Iterator[list[PlaceQuestion]]:
+        """What may do as well as the candidate that is best now, and changes less: parts of its change, and, of `more`, gaps."""
+        tried: list[TriedAnswer] = []
+        for left in range(RIVAL_ROUNDS, -1, -1):
+            best = choose(candidates)
+            assert best is not None, "one holds"
+            if best not in tried:
+                tried.append(best)
+                yield self._smaller(best)
+                best = choose(candidates)
+            settled = best is not None and (size_of(best) <= SMALL or self._is_whole(best))
+            if not left or settled or any(goal.trust == "proof" for goal in self._assignment.goals):
+                return
+            gaps = next((questions for questions in more if questions), [])
+            if any(question.most_tokens for question in gaps):
+                return
+            yield gaps
+
+    def _is_whole(self, one: TriedAnswer) -> bool:
+        """Whether it is a definition that had to be written."""
+        return (one.path, one.symbol) in self._unwritten
 
     def _smaller(self, held: TriedAnswer) -> list[PlaceQuestion]:
         """What a candidate changes in the run's head, with only some of its parts. No model is asked."""
@@ -191,7 +223,12 @@ class Questions:
             yield from (sweep.worded(count) for sweep in unwritten)
         if self._solve.forms[:1] != ("masked",):
             yield [question for sweep in likeliest for question in sweep.worded(1)]
-        filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
+        filled = [
+            sweep
+            for target in targets
+            if not is_stub(Parsed(target.place.path, target.text), target.place)
+            for sweep in self._filled(target, assignment, candidates, base)
+        ]
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
@@ -199,6 +236,19 @@ class Questions:
         for _ in range(worded.MOST_DRAWS):
             yield from self._gaps(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in likeliest)
+
+    def _filled(
+        self,
+        target: Target,
+        assignment: Assignment,
+        candidates: Sequence[TriedAnswer],
+        base: TriedAnswer | None,
+    ) -> list["_Sweep"]:
+        """One for each model that fills gaps: each errs elsewhere."""
+        return [
+            _Sweep(self._models, target, assignment, candidates, self._solve, base=base, role=role)
+            for role in self._fillers()
+        ]
 
     def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
         """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
@@ -235,12 +285,11 @@ class Questions:
             place = None if target is None else _moved(target, one.text)
             if target is None or place is None:
                 continue
-            if self._fills():
-                changed = replace(target, place=place, text=one.text)
-                assert one.goals is not None, "those are nearer that gave something"
-                left = left_to_do(self._assignment, one.goals)
-                sweep = _Sweep(self._models, changed, left, candidates, self._solve, base=one)
-                yield from self._gaps([sweep])
+            changed = replace(target, place=place, text=one.text)
+            assert one.goals is not None, "those are nearer that gave something"
+            yield from self._gaps(
+                self._filled(changed, left_to_do(self._assignment, one.goals), candidates, one)
+            )
             sweep = _Sweep(
                 self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
             )
@@ -260,14 +309,17 @@ class _Sweep:
         *,
         base: TriedAnswer | None = None,
         failed: TriedAnswer | None = None,
+        role: Role = "coding",
     ) -> None:
-        """`base`: the candidate in whose tree the place is; `failed`: one that is shown."""
+        """`base`: the candidate in whose tree the place is; `failed`: one that is shown; `role`: whose model fills gaps."""
         self._models = models
+        self._role = role
         self._target = target
         self.suspicion = target.suspicion
         self.place = (target.place.path, target.place.name)
         self._base = 0 if base is None else base.number
         self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
+        self._name += f"{role} " if role != "coding" else ""
         self._candidates = candidates
         self._likeliest: dict[str, Mask] = {}
         """By question: what the likeliest answer was asked for."""
@@ -290,11 +342,6 @@ class _Sweep:
                 failed=_shown_failure(failed) if failed else "",
             )
 
-    @property
-    def is_stub(self) -> bool:
-        """Whether the definition has still to be written."""
-        return is_stub(Parsed(self._target.place.path, self._target.text), self._target.place)
-
     def gaps(self) -> list[PlaceQuestion]:
         """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
         self._natural.update(
@@ -315,7 +362,7 @@ class _Sweep:
             self._likeliest[item] = request.mask
 
         def send(pass_id: str) -> Answered:
-            reply = self._models.fill(request.fill, pass_id=pass_id, item=item)
+            reply = self._models.fill(request.fill, pass_id=pass_id, item=item, role=self._role)
             return Answered(
                 text=reply.text,
                 call_id=reply.call_id,

@@ -10,15 +10,16 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Subject
+from clean_room_agent.artifacts.context import Role, Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
+from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
-from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
 from clean_room_agent.languages.test_names import file_part, is_in
@@ -65,8 +66,6 @@ ROUND = "round"
 """The name of a round in the journal."""
 NAMED = 3
 """Places that the live view names."""
-READ_PER_WRITTEN = 10
-"""Tokens that a model reads in the time in which it writes one, without a GPU."""
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 MOST_PLACES = 6
@@ -98,16 +97,16 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         return False
     solve = run.limits.solve
 
-    def fills() -> bool:
+    def fillers() -> tuple[Role, ...]:
         if "masked" not in solve.forms:
-            return False
+            return ()
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-        return run.models.can_fill(pass_id=pass_of(run))
+        return run.models.fillers(pass_id=pass_of(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
-    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills, solve=solve)
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fillers=fillers, solve=solve)
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
@@ -267,14 +266,18 @@ class _Route:
     def carry_out(self, rounds: Rounds) -> Ended:
         best: TriedAnswer | None = None
         for number, questions in enumerate(rounds(self._candidates)):
-            if best is not None and not any(one.is_smaller for one in questions):
-                break
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
             if spent or self._cost() >= self._direct.limit:
                 break
-            self._round(number, questions)
+            try:
+                self._round(number, questions)
+            except ModelError as error:
+                if best is None:
+                    raise
+                self._run.recorder.note(f"no smaller change was looked for: {error.message}")
+                break
             best = choose(self._candidates)
         if best is not None:
             return self._won(best)
