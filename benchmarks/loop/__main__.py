@@ -24,6 +24,7 @@ from testing.servers.packaged_models import WEAK, fetch_model, fetch_server, mod
 
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
 from benchmarks.loop.stages import KINDS, Settings, Stages, finding_of, folder_of, page_of
+from benchmarks.real.tasks import EXCLUDED
 from benchmarks.results import write_section
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record
@@ -104,7 +105,7 @@ class Loop(Struct, frozen=True, kw_only=True):
         manifest.write_text("\n".join(entries), encoding="utf-8")
         self.mining.cra(
             f"bootstrap {name}", "bootstrap", "--manifest", str(manifest), "--max-commits", str(commits),
-            "--unit-commits", "20", "-o", str(target), "--work", str(self.top / "mining"), "--json",
+            "--exclude", str(EXCLUDED), "--unit-commits", "20", "-o", str(target), "--work", str(self.top / "mining"), "--json",
             cwd=self.project,
         )  # fmt: skip
         return target

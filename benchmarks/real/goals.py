@@ -27,11 +27,11 @@ from testing.servers.openai_server import OpenAiServer
 
 from benchmarks.commits.checkouts import BenchmarkError, git, run_bounded
 from benchmarks.real.arms import CRA
-from benchmarks.real.mutations import Functions
 from benchmarks.real.planted import SEEDS, Repository, base_of, fault_of, planted_task, repositories
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.tasks import Bench, Task
 from benchmarks.results import table, write_section
+from clean_room_agent.languages.python.mutations import Functions
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 MODEL = "refusing"

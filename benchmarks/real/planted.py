@@ -2,7 +2,7 @@
 
     python -m benchmarks.real.planted WORK MIRRORS --find N
 
-A fault is a number: with the repository's commit, the seed decides which mutation (`mutations.py`) of which file it is.
+A fault is a number: with the repository's commit, the seed decides which mutation (`languages/python/mutations.py`) of which file it is.
 `--find` goes through the seeds from 0 and writes those into `planted.toml` that make a task, N a repository: the suite
 still runs; at least one and at most six tests fail that passed; and one of them compares a call on literal values, which
 holds by itself without the fault. Nothing else decides. In the variant `red`, these tests are in the repository; in `words` they are taken out. The verdict: they
@@ -24,8 +24,9 @@ import tomli_w
 from msgspec import Struct
 
 from benchmarks.commits.checkouts import BenchmarkError
-from benchmarks.real.mutations import Functions, Mutation, mutations, parses
 from benchmarks.real.tasks import LIST, Bench, Comparison, Listed, Report, Task, split_of
+from clean_room_agent.languages.mutation import Mutation
+from clean_room_agent.languages.python.mutations import Functions, mutations, parses
 
 SEEDS = Path(__file__).with_name("planted.toml")
 MOST_BROKEN = 6

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from benchmarks.real.mutations import Functions
+from clean_room_agent.languages.python.mutations import Functions
 
 SYSTEM = "You are an expert Python programmer."
 FIX = "Answer with the corrected or new function, whole, in one ```python block."

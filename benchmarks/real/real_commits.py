@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.commits.checkouts import environment_folder, git, message_of, mirror_path
 from benchmarks.commits.commit_list import CommitEntry, EnvironmentEntry, read_list
-from benchmarks.real.mutations import Functions
 from benchmarks.real.tasks import Bench, Listed, Task, split_of, write_files
+from clean_room_agent.languages.python.mutations import Functions
 
 LISTS = ("oracle_commits", "unseen_commits_5")
 FOLDER = Path(__file__).parents[1] / "commits"

@@ -26,6 +26,8 @@ from benchmarks.commits.checkouts import (
 from benchmarks.commits.commit_list import EnvironmentEntry
 
 LIST = Path(__file__).with_name("repositories.toml")
+EXCLUDED = Path(__file__).with_name("excluded.txt")
+"""What must not be trained on, as `cra bootstrap --exclude` reads it."""
 PLUGIN = Path(__file__).with_name("report_plugin.py")
 IDENTITY = ("-c", "user.name=Una User", "-c", "user.email=una@example.org", "-c", "commit.gpgsign=false")
 MEMORY = 4 << 30

@@ -55,6 +55,7 @@ OWN_NAMES = {
     "sandbox/bubblewrap.py": "/proc",
     "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
     # training
+    "app/planting.py": "what it has written itself, in the work folder",
     "training/gold_edits.py": "a temporary folder, a name of its own",
     # the system's
     "supervisor.py": "/proc",

@@ -1,6 +1,8 @@
 """`cra curate-data`, which asks no model."""
 
+import contextlib
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,12 +11,14 @@ import pytest
 from msgspec.structs import replace
 from testing.repositories import copy_repository, make_repository
 from testing.runs.solving import Project, project_at
-from testing.seeded_record import SECRET, SECRET_IN, Seeded, seed_record
+from testing.seeded_record import SECRET, SECRET_IN, Seeded, Task, seed_record
 from tests.cli.seeded_shop import COUNTS, rows, run
 from tests.db.raw.samples import NOW
 from tests.training.test_dataset import CARD, ORIGIN
+from tests.training.test_examples import DirectRun
 
-from clean_room_agent.db.connection import connect_file
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.db.connection import connect_file, get_connection, transaction
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
 from clean_room_agent.training.dataset import FORMATS, DatasetEntry, Message, TrainingRow, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
@@ -117,6 +121,37 @@ def test_repaired_answers_become_pairs(shop: Project) -> None:
         assert pair["chosen"][0]["content"] == pair["rejected"][0]["content"].removeprefix("broken ")
         assert "could not be read" not in pair["prompt"][1]["content"]
     assert told["folder"] == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"), [("function", "```python\nreturn {}\n```"), ("fill", " return {}")]
+)
+def test_green_candidates_become_rows_and_pairs_with_red_ones_of_their_prompt(
+    asked: str, answer: str, tmp_path: Path
+) -> None:
+    top = make_repository(tmp_path / "shop", {"a.py": "x = 1\n"})
+    shop = project_at(top, {}, {})
+    shop.configure("http://127.0.0.1:1")
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn, transaction(conn):
+        for task in range(3):
+            DirectRun(conn, top, Task(number=task, words=f"repair {task}"), random.Random(task)).answered(
+                asked,
+                (f"place {task}", answer.format(1), AttemptOutcome.TESTS_FAILED),
+                (f"place {task}", answer.format(2 + task), AttemptOutcome.APPLIED_AND_PASSED),
+                (f"elsewhere {task}", answer.format(9), AttemptOutcome.TESTS_FAILED),
+            )
+    folder = shop.home / "data"
+    code, _, err = run(shop, "curate-data", "--target", asked, "-o", str(folder))
+    assert code == 0, err
+
+    def read(prefix: str) -> list[dict[str, Any]]:
+        files = sorted((folder / asked).glob(f"{prefix}t[re][as]*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    green = {answer.format(2 + task) for task in (0, 2)}  # of three tasks one is for validation
+    assert {row["completion"][0]["content"] for row in read("")} == green
+    pairs = {(row["chosen"][0]["content"], row["rejected"][0]["content"]) for row in read("dpo_")}
+    assert pairs == {(chosen, answer.format(1)) for chosen in green}
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,9 @@ def test_red_tests_that_the_task_is_about_come_first_and_others_are_left_out(col
         ("repository", "tests.test_money.MoneyTest.test_split_keeps_every_cent")
     ]
     named = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong})
-    assert [test.name for test in named.tests] == ["tests.test_money.MoneyTest.test_other"]
+    assert [(test.name, test.path) for test in named.tests] == [
+        ("tests.test_money.MoneyTest.test_other", "tests/test_money.py")
+    ]
     unnamed = collect("cents are lost", files={**RED, "tests/test_money.py": wrong})
     assert len(unnamed.tests) == 2
 

@@ -23,7 +23,7 @@ def test_what_git_can_read_of_a_damaged_history_counts(tmp_path: Path) -> None:
     bad = git(top, "commit-tree", "-p", "HEAD", "-m", "A tree that ends in the middle", tree)
     damaged = Source(name="damaged", git_dir=top / ".git", head=bad)
     alone, both = mined(whole), mined(damaged, whole)
-    assert [unit.commits for unit in both.units] == [alone.units[0].commits] * 2
+    assert [unit.content for unit in both.units] == [alone.units[0].content] * 2
     ((name, reason),) = both.unread
     assert name == "damaged"
     assert "tree" in reason

@@ -17,6 +17,7 @@ from clean_room_agent.training.dataset_filters import (
     jaccard,
     near_duplicates,
     split_groups,
+    split_repositories,
 )
 
 WORDS = [f"word{number}" for number in range(60)]
@@ -124,3 +125,17 @@ def test_the_commonest_answer_is_cut_to_the_ratio_and_long_answers_are_left_alon
     assert len(out) == 4
     assert all(rows[place].completion[0].content == "no" for place in out)
     assert balance([row("a long answer"), row("yes")], max_ratio=1) == {}
+
+
+def test_where_all_tasks_are_of_one_time_a_repository_is_in_one_split() -> None:
+    rows = [asked("a", f"{repo} {task}", repo=f"/r{repo}") for repo in range(20) for task in range(3)]
+    splits = split_repositories(rows)
+    of_repository = {row.origin.repo: {splits[row.origin.group]} for row in rows}
+    assert all(len(found) == 1 for found in of_repository.values())
+    assert sorted(split for found in of_repository.values() for split in found) == [
+        *["test"] * 2,
+        *["train"] * 16,
+        *["validation"] * 2,
+    ]
+    assert split_repositories(rows[::-1]) == splits
+    assert set(split_repositories(rows[:6]).values()) == {"train"}

@@ -67,19 +67,19 @@ def test_everything_else_stays_out_with_a_reason(logs: LogAnalysisAPI) -> None:
 class DirectRun(Writer):
     """Writes a run of the direct route."""
 
-    def answered(self, *answers: tuple[str, str, AttemptOutcome]) -> None:
-        """A solved run with these prompts, answers, and what came of them."""
+    def answered(self, asked: str, *answers: tuple[str, str, AttemptOutcome]) -> None:
+        """A solved run with these prompts, asked under one name, answers, and what came of them."""
         self.begin("direct")
         name = "impl:direct:change"
         row_id = self.open_pass(PassType.IMPLEMENT, name)
         for number, (prompt, text, outcome) in enumerate(answers):
             call_id = self.call(
-                "function",
+                asked,
                 f"{self.task_id}:{name}",
                 CODER,
-                f"```python\n{text}\n```",
+                text,
                 prompt=prompt,
-                item=f"function {number}",
+                item=f"{asked} {number}",
                 role="coding",
             )
             self.attempt(row_id, call_id, outcome, applied=outcome is not AttemptOutcome.REFUSED)
@@ -89,23 +89,29 @@ class DirectRun(Writer):
         self.end(RunStatus.COMPLETE)
 
 
-def test_a_candidate_that_passed_and_those_that_failed_on_its_prompt_are_pairs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "answer"), [("function", "```python\nreturn {}\n```"), ("fill", " return {}")]
+)
+def test_a_candidate_that_passed_and_those_that_failed_on_its_prompt_are_pairs(
+    asked: str, answer: str, tmp_path: Path
+) -> None:
     top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
     failed, refused = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED
     with contextlib.closing(get_connection("raw", repo_path=top)) as conn, transaction(conn):
         DirectRun(conn, top, Task(number=1, words="repair it"), random.Random(1)).answered(
-            ("place a", "return 1", failed),
-            ("place b", "return 2", failed),
-            ("place b", "return 3", refused),
-            ("place b", "return 4", AttemptOutcome.APPLIED_AND_PASSED),
-            ("place b", "return 2", failed),
+            asked,
+            ("place a", answer.format(1), failed),
+            ("place b", answer.format(2), failed),
+            ("place b", answer.format(3), refused),
+            ("place b", answer.format(4), AttemptOutcome.APPLIED_AND_PASSED),
+            ("place b", answer.format(2), failed),
         )
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        found = examples(LogAnalysisAPI(conn), "function")
+        found = examples(LogAnalysisAPI(conn), asked)
     (good,) = (each for each in found if each.worth == "good")
     (pair,) = good.pairs()
     assert [message.content for message in (*pair.prompt[1:], *pair.completion, *pair.rejected)] == [
         "place b",
-        "```python\nreturn 4\n```",
-        "```python\nreturn 2\n```",
+        answer.format(4),
+        answer.format(2),
     ]

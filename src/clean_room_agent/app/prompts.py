@@ -5,6 +5,7 @@ from typing import Any
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.enrichment.prompt import ENRICHMENT
 from clean_room_agent.execute.diagnose import DOCTOR
+from clean_room_agent.execute.forms.masked import MOST_TOKENS
 from clean_room_agent.execute.forms.worded import FUNCTION, LINES
 from clean_room_agent.execute.goal_prompts import GOAL_TEST
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -25,7 +26,8 @@ from clean_room_agent.execute.plan_prompts import (
     SYMBOL_TARGETS,
 )
 from clean_room_agent.execute.scaffold import SCAFFOLD
-from clean_room_agent.llm.answers import OneWord
+from clean_room_agent.llm.answers import OneWord, TextAnswer
+from clean_room_agent.llm.filling import FILL_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import (
     PIECE_JUDGMENT,
@@ -108,4 +110,15 @@ if __name__ == "__main__":
     print(adapter_map(), end="")  # noqa: T201 - its output is the page
 
 
-BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
+FILL: Prompt[Any, str] = Prompt(
+    name=FILL_NAME,
+    role="coding",
+    title="Fill a gap",
+    system="",
+    template="",
+    answer=TextAnswer(str),
+    max_answer_tokens=MOST_TOKENS,
+    example="",
+)
+"""Gaps, which are asked for without words of ours; here for their datasets, adapters and models."""
+BY_NAME = {prompt.name: prompt for prompt in (*PROMPTS, FILL)}

@@ -18,7 +18,7 @@ from clean_room_agent.app.model_records import (
     estimators_for,
 )
 from clean_room_agent.app.model_server import open_server, require_all
-from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.resumption import resumable
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
@@ -145,7 +145,7 @@ def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None =
     """The router for the configuration, with its overrides checked against the existing prompts and stages."""
     router = ModelRouter(settings.models, settings.budget, learned)
     if settings.models.overrides:
-        router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
+        router.check(((prompt.name, prompt.role) for prompt in BY_NAME.values()), STAGES)
     return router
 
 

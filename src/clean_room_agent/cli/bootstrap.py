@@ -1,4 +1,4 @@
-"""`cra bootstrap`: make training pairs from commit histories.
+"""`cra bootstrap`: make training pairs from commit histories, or from planted faults.
 
 The work is divided into units, an engine makes them, and whoever makes the last one writes the datasets.
 """
@@ -6,7 +6,8 @@ The work is divided into units, an engine makes them, and whoever makes the last
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from clean_room_agent.training.dataset import Written
     from clean_room_agent.training.pairs import Making
 
+GROUPS = {"commit": "commits", "fault": "functions"}
+"""What rows of one question come from."""
+SAID = {"commit": "seen, {:,} used", "fault": "planted, {:,} functions used"}
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
@@ -66,6 +70,19 @@ def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: st
     type=options.number(1),
     help="At most this many of each repository, the newest suitable ones.",
 )
+@click.option(
+    "--faults",
+    type=options.number(1),
+    help="Plant at most this many faults in each repository, in what its passing tests run, instead of reading its commits.",
+)
+@click.option(
+    "--per-function",
+    type=options.number(1),
+    default=2,
+    show_default=True,
+    help="At most this many faults in a function.",
+)
+@click.option("--seed", type=options.number(0), default=0, help="Another seed plants other faults.")
 @click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits in one unit of work.")
 @click.option("--jobs", type=options.number(1), help="Processes; one per processor by default.")
 @click.option(
@@ -95,6 +112,9 @@ def command(
     exclude: Path | None,
     licences: tuple[str, ...],
     max_commits: int | None,
+    faults: int | None,
+    per_function: int,
+    seed: int,
     unit_commits: int,
     jobs: int | None,
     part: tuple[int, int],
@@ -102,43 +122,60 @@ def command(
     work: Path | None,
     as_json: bool,
 ) -> int:
-    """Make training pairs from the commits of REPO (paths or https URLs), or of a manifest.
+    """Make training pairs from the commits of REPO (paths or https URLs), or of a manifest; or from faults that are planted there,
+    for which its tests are run.
 
     Started again, it continues where it stopped. The prompts are those of a run with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
     from clean_room_agent.training import bootstrap
     from clean_room_agent.training.dataset import require_free
+    from clean_room_agent.training.shards import make_shard
 
     workspace = output.opened(wiring.workspace_of(repo))
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     place, (first, step) = work or workspace.folder / "bootstrap", part
-    making = _making(settings, licences)
+    making = _making(settings, licences, of_faults=faults is not None)
     require_free(target)
     workspace.create()
     with output.ProgressBar("bootstrap") as bar:
         sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones", bar)
-        mined = bootstrap.mine_sources(
-            sources,
-            exclusions,
-            unit_commits=unit_commits,
-            newest=max_commits,
-            progress=lambda done, total: bar.show(done, total, " histories"),
-        )
-        own = bootstrap.missing_units(place / "shards", mined.units[first - 1 :: step], making)
+        shards = place / "shards"
+        make: Callable[[Any], object]
+        if faults is None:
+            mined = bootstrap.mine_sources(
+                sources,
+                exclusions,
+                unit_commits=unit_commits,
+                newest=max_commits,
+                progress=lambda done, total: bar.show(done, total, " histories"),
+            )
+            make = partial(make_shard, shards, making=making)
+        else:
+            from clean_room_agent.app.planting import Planting, make_fault_shard, plant
+
+            mined = plant(
+                sources,
+                place,
+                making,
+                settings,
+                Planting(most=faults, per_function=per_function, seed=seed),
+                lambda done, total: bar.show(done, total, " repositories' tests"),
+            )
+            make = partial(make_fault_shard, shards, making=making, settings=settings)
+        own = bootstrap.missing_units(shards, mined.units[first - 1 :: step], making)
         bootstrap.make_shards(
-            place / "shards",
+            make,
             own,
-            making,
             lambda done, total: bar.show(done, total, " units"),
             jobs=jobs or processors(),
             engine=engine,
         )
-        left = len(bootstrap.missing_units(place / "shards", mined.units, making))
+        left = len(bootstrap.missing_units(shards, mined.units, making))
         if left:
             _answer_unfinished(len(mined.units), left, as_json=as_json)
             return 0
-        assembled = bootstrap.assemble(place / "shards", mined, making)
+        assembled = bootstrap.assemble(shards, mined, making)
         written: Written | None = None
         numbers: Mapping[str, int] = {}
         if assembled.entries:
@@ -172,7 +209,7 @@ def _open_sources(
     return sources, exclusions, excluded
 
 
-def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
+def _making(settings: Settings, licences: tuple[str, ...], *, of_faults: bool) -> "Making":
     """How pairs are made, as configured; with all permissive licences if none is named.
 
     Raises:
@@ -186,6 +223,7 @@ def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
         [prompt.name, prompt.title, prompt.system, prompt.template, prompt.schema, prompt.example]
         for prompt in PROMPTS
     ]
+    tables = [settings.data.get(name) for name in ("solve", "evidence", "sandbox")] if of_faults else []
     return Making(
         models=settings.models,
         budget=settings.budget,
@@ -196,7 +234,7 @@ def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
         edit=settings.edit,
         index=settings.index,
         licences=licences or ALLOWED,
-        prompts=hashlib.sha256(json.dumps([*texts, VERSION], sort_keys=True).encode()).hexdigest(),
+        prompts=hashlib.sha256(json.dumps([*texts, VERSION, *tables], sort_keys=True).encode()).hexdigest(),
     )
 
 
@@ -211,26 +249,27 @@ def _write(
 ) -> "tuple[Written, dict[str, int]]":
     """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt."""
     from clean_room_agent.training.dataset import FORMATS, Card, write_dataset
-    from clean_room_agent.training.dataset_filters import SPLIT_RULE
+    from clean_room_agent.training.dataset_filters import REPOSITORY_RULE, SPLIT_RULE
     from clean_room_agent.training.shards import digest_of
     from clean_room_agent.training.train_plan import default_plan, row_of
 
     router = ModelRouter(settings.models, settings.budget)
     stages = sorted({entry.row.origin.stage for entry in assembled.entries})
     plans = {stage: default_plan(BY_NAME[stage], router) for stage in stages}
+    of_commits = mined.what == "commit"
     criteria: dict[str, Any] = {
         "repositories": sorted({unit.repo for unit in mined.units}),
         "repositories_not_read": dict(sorted(mined.unread)),
-        "commits": assembled.commits,
+        GROUPS[mined.what]: assembled.groups,
         "licences": list(making.licences),
         "making": digest_of(making),
     }
     card = Card(
-        title="Training pairs from commits",
+        title="Training pairs from commits" if of_commits else "Training pairs from planted faults",
         base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
         plan={},
         criteria=criteria,
-        split_rule=SPLIT_RULE,
+        split_rule=SPLIT_RULE if of_commits else REPOSITORY_RULE,
         exclusions=assembled.left_out,
     )
     written = write_dataset(folder, assembled.entries, card, FORMATS[trainer])
@@ -282,8 +321,8 @@ def _answer(
         answer = {
             "dataset": None if written is None else str(written.folder),
             "dataset_ids": dict(numbers),
-            "commits_seen": mined.seen,
-            "commits_used": assembled.commits,
+            f"{mined.what}s_seen": mined.seen,
+            f"{GROUPS[mined.what]}_used": assembled.groups,
             "pairs": len(assembled.entries),
             "files": to_shown(written.files) if written else [],
             "left_out": dict(assembled.left_out),
@@ -295,7 +334,7 @@ def _answer(
         output.answer_json(answer)
         return
     lines = [
-        f"{counted(mined.seen, 'commit')} seen, {assembled.commits:,} used, {counted(len(assembled.entries), 'pair')}"
+        f"{counted(mined.seen, mined.what)} {SAID[mined.what].format(assembled.groups)}, {counted(len(assembled.entries), 'pair')}"
     ]
     lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
     lines += [f"  repository excluded by list: {name}" for name in excluded]

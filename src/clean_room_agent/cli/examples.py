@@ -86,7 +86,10 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "train-plan": (("cra train-plan -o training.json", "the adapter that would help most"),),
     "curate-data": (("cra curate-data --plan 1 -o data", "a dataset for the first plan"),),
-    "bootstrap": (("cra bootstrap ../click ../flask -o data --jobs 4", "pairs from two histories"),),
+    "bootstrap": (
+        ("cra bootstrap ../click ../flask -o data --jobs 4", "pairs from two histories"),
+        ("cra bootstrap ../click --faults 200 -o data", "pairs from planted faults"),
+    ),
     "train": (("cra train 1 --base models/qwen3-4b -o adapter", "an adapter on dataset 1"),),
     "adapters": (("cra adapters list", "all adapters, and which of them are in use"),),
     "adapters list": (("cra adapters list", "all adapters, and which of them are in use"),),

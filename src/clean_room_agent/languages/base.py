@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
+    from clean_room_agent.languages.mutation import Mutation
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import ParsedFile
@@ -168,6 +169,10 @@ class Language(Protocol):
 
     def stated_examples(self, summary: str, examples: Iterable[tuple[str, str, str]]) -> list[str]:
         """Lines of a definition's documentation with what its calls should give, or raise; empty if that is unusual."""
+        return []
+
+    def mutations(self, text: str) -> "list[Mutation]":
+        """Small faults that can be planted in the file's functions, in order; not every result need parse."""
         return []
 
 

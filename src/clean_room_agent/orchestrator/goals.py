@@ -139,7 +139,7 @@ def _given_tests(run: Run, baseline: TestRun, names: Sequence[str]) -> list[Goal
                 f"--test {name}: it does not fail now ({outcomes[full[0]]})",
                 hint="give a test that fails until the task is done",
             )
-        tests.append(_of_repository(run, baseline, full[0], GoalSource.GIVEN))
+        tests.append(goal_of_test(run, baseline, full[0], GoalSource.GIVEN))
     return tests
 
 
@@ -256,7 +256,7 @@ def related_red_tests(
     about = named or [name for name in red if _is_about(run, name, failures.get(name), mentioned, files)]
     if not about and not mentioned and not files and len(red) <= FEW:
         about = red
-    return [_of_repository(run, baseline, name, GoalSource.REPOSITORY) for name in about], bool(named)
+    return [goal_of_test(run, baseline, name, GoalSource.REPOSITORY) for name in about], bool(named)
 
 
 def _names_test(words: str, name: str) -> bool:
@@ -362,10 +362,11 @@ def _lacks_environment(failure: FailingTest | None, words: str, paths: frozenset
     return not any(f"/{path}".find(f"/{root}") >= 0 for path in paths) or found["fixture"] is not None
 
 
-def _of_repository(run: Run, baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
+def goal_of_test(run: Run, baseline: TestRun, name: str, source: GoalSource) -> GoalTest:
     """With the call that its failing assertion makes, where it makes one: models are told that, not the test's text."""
     failure = next((one for one in baseline.failing if one.name == name), FailingTest(name=name))
-    path = next(iter(files_meant(name)), "")
+    files, known = files_meant(name), run.commits.tree(run.commits.base).paths
+    path = next((one for one in files if one in known), files[0])
     message = failure.message.partition("\n")[0][:MOST_VALUE]
     call = ""
     got, wanted = given_and_wanted(failure.actual or message, failure.expected)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -16,28 +16,33 @@ from clean_room_agent.git.log import stream_changes, walk
 from clean_room_agent.json_values import from_plain
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import DatasetEntry, Message, RowOrigin, Split, TrainingRow
-from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
+from clean_room_agent.training.dataset_filters import near_duplicates, split_groups, split_repositories
 from clean_room_agent.training.mining import MinedCommit, mine
 from clean_room_agent.training.pairs import Making
-from clean_room_agent.training.shards import WorkUnit, cut_units, make_shard, read_shard, shard_path
+from clean_room_agent.training.shards import Unit, WorkUnit, cut_units, read_shard, shard_path
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
 SHA1_LENGTH = 40
 ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
+REFUSED = {"commit": "commit", "fault": "repository"}
+GROUP = {"commit": "commit", "fault": "function"}
+"""What rows of one question come from."""
 NEGATIVE = frozenset({"no", "skip"})
 """Verdicts that reject the item."""
 Progress = Callable[[int, int], None]
+UnitT = TypeVar("UnitT", bound=Unit)
 
 
 class Mined(Struct, frozen=True, kw_only=True):
-    """What was mined from histories."""
+    """What rows are to be made from."""
 
-    units: tuple[WorkUnit, ...]
+    what: Literal["commit", "fault"] = "commit"
+    units: tuple[Unit, ...]
     seen: int
-    """Commits."""
+    """Commits, or faults."""
     refused: Mapping[str, int]
-    """Refused commits, by the filter that refused them."""
+    """Refused commits by the filter that refused them, or repositories in which no fault may be planted."""
     unread: tuple[tuple[str, str], ...] = ()
     """(name, reason) of the repositories that were not read, or not to the end."""
 
@@ -46,10 +51,10 @@ class Assembled(Struct, frozen=True, kw_only=True):
     """The rows of a dataset, and what was left out of it."""
 
     entries: tuple[DatasetEntry, ...]
-    commits: int
-    """Commits that at least one row comes from."""
+    groups: int
+    """Commits, or functions with faults, that at least one row comes from."""
     left_out: Mapping[str, int]
-    """Commits that make no task, then pairs, by reason."""
+    """Commits or faults that make no task, then pairs, by reason."""
     positive: Mapping[str, int]
     """For each prompt, the rows whose verdict accepts the item; if it judges nothing, all rows."""
 
@@ -96,37 +101,34 @@ def mine_sources(
     )
 
 
-def missing_units(folder: Path, units: Iterable[WorkUnit], making: Making) -> tuple[WorkUnit, ...]:
+def missing_units(folder: Path, units: Iterable[UnitT], making: Making) -> tuple[UnitT, ...]:
     """The units whose file does not exist yet."""
     return tuple(unit for unit in units if not shard_path(folder, unit, making).exists())
 
 
 def make_shards(
-    folder: Path, units: Sequence[WorkUnit], making: Making, progress: Progress, *, jobs: int, engine: str
+    make: Callable[[UnitT], object], units: Sequence[UnitT], progress: Progress, *, jobs: int, engine: str
 ) -> None:
     """Make the units' shards: on a Ray cluster, or on this machine in `jobs` processes (in this one for 1).
 
-    A unit writes its own file: a worker that dies leaves none, or a whole one. `folder` and the repositories must have
-    the same paths on all machines.
+    `make`, a function of a module or a part of one, writes a unit's own file: a worker that dies leaves none, or a whole one. Its
+    folder and the repositories must have the same paths on all machines.
     """
     if engine == "ray":
         from clean_room_agent.training.cluster import call_on_ray
-
-        def make(unit: WorkUnit) -> None:
-            make_shard(folder, unit, making)
 
         for number, _ in enumerate(call_on_ray(make, units), 1):
             progress(number, len(units))
         return
     if jobs == 1 or len(units) < 2:
         for number, unit in enumerate(units, 1):
-            make_shard(folder, unit, making)
+            make(unit)
             progress(number, len(units))
         return
     # Not forked: threads of this process may hold locks.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=min(jobs, len(units)), mp_context=context) as pool:
-        waiting = [pool.submit(make_shard, folder, unit, making) for unit in units]
+        waiting = [pool.submit(make, unit) for unit in units]
         try:
             for number, done in enumerate(as_completed(waiting), 1):
                 done.result()
@@ -140,7 +142,9 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
     """The rows of all shards, split, without near-duplicates; the same for the same shards, whichever machines made
     them.
     """
-    left_out: Counter[str] = Counter({f"commit: {reason}": count for reason, count in mined.refused.items()})
+    left_out: Counter[str] = Counter(
+        {f"{REFUSED[mined.what]}: {reason}": count for reason, count in mined.refused.items()}
+    )
     rows: list[TrainingRow] = []
     changes: dict[Hashable, str] = {}
     for unit in mined.units:
@@ -151,13 +155,15 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
         for columns in shard.rows:
             rows.append(_as_row(columns))
             changes.setdefault(rows[-1].origin.group, columns["change"])
-    splits = split_groups(rows)
+    splits = split_groups(rows) if mined.what == "commit" else split_repositories(rows)
     # What is nearly the same as something in the test is taken out of training, not the other way round.
     rows.sort(key=lambda row: ORDER[splits[row.origin.group]])
     known = sorted(changes, key=lambda group: ORDER[splits[group]])
     again = near_duplicates([changes[group] for group in known], known, threshold=SAME)
     repeated = {known[place] for place in again}
-    left_out["pair of a commit much like another"] = sum(row.origin.group in repeated for row in rows)
+    left_out[f"pair of a {GROUP[mined.what]} much like another"] = sum(
+        row.origin.group in repeated for row in rows
+    )
     kept: list[TrainingRow] = []
     for stage in sorted({row.origin.stage for row in rows}):
         own = [row for row in rows if row.origin.stage == stage and row.origin.group not in repeated]
@@ -175,7 +181,7 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
         kept += own
     return Assembled(
         entries=tuple(DatasetEntry(split=splits[row.origin.group], kind="sft", row=row) for row in kept),
-        commits=len({row.origin.group for row in kept}),
+        groups=len({row.origin.group for row in kept}),
         left_out={reason: count for reason, count in sorted(left_out.items()) if count},
         positive=Counter(row.origin.stage for row in kept if row.completion[-1].content not in NEGATIVE),
     )

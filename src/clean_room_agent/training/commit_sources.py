@@ -29,6 +29,8 @@ class Listed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     revision: str = "HEAD"
     name: str = ""
     """The name in rows; by default the address of its origin, or its folder."""
+    tests: str = ""
+    """The command that runs its tests, where faults are planted; by default what its files show."""
 
 
 class _Manifest(Struct):
@@ -41,6 +43,8 @@ class Source(Struct, frozen=True, kw_only=True):
     name: str
     git_dir: Path
     head: str
+    tests: str = ""
+    """The command that runs its tests; "" if the files of the commit are to show it."""
 
 
 class Exclusions(Struct, frozen=True, kw_only=True):
@@ -138,7 +142,7 @@ def _open_source(entry: Listed, clones: Path, progress: Callable[[str, int, int]
             f"{entry.source} has no commit {entry.revision}",
             hint=f"name another revision; to renew an earlier clone, remove {clones}",
         )
-    return Source(name=entry.name or name, git_dir=git_dir, head=head)
+    return Source(name=entry.name or name, git_dir=git_dir, head=head, tests=entry.tests)
 
 
 def _clone_once(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:

@@ -5,6 +5,7 @@ that most rows of a prompt share (its rules). Rows of one group (a task, a commi
 share their question: they are compared only for equality, and are kept in the same split.
 """
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
@@ -17,6 +18,10 @@ VALIDATION_SHARE = 0.1
 SPLIT_RULE = (
     "By repository and time: of each repository's tasks (or commits) the newest 10 % are test, the newest 10 % of the others "
     "validation. All rows of a task are in the same split."
+)
+REPOSITORY_RULE = (
+    "By repository: 10 % of the repositories, taken by chance, are test, 10 % validation, one each of three; all rows of a "
+    "repository are in the same split."
 )
 SHINGLE_WORDS = 3
 SHARED = 0.5
@@ -135,11 +140,24 @@ def split_groups(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[
     found: dict[Hashable, Split] = {}
     for times in newest.values():
         ordered = sorted(times, key=lambda key: (times[key], str(key)), reverse=True)
-        tests = _share_of(len(ordered), TEST_SHARE)
-        validations = _share_of(len(ordered), VALIDATION_SHARE)
-        for place, key in enumerate(ordered):
-            found[key] = "test" if place < tests else "validation" if place < tests + validations else "train"
+        found |= zip(ordered, _divided(len(ordered)), strict=True)
     return found
+
+
+def split_repositories(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[Hashable, Split]:
+    """The split of each group: see `REPOSITORY_RULE`. Which repositories are test depends on their names, and so is random."""
+    names = {row.origin.repo for row in rows}
+    ordered = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    split_of = dict(zip(ordered, _divided(len(ordered)), strict=True))
+    return {group(row): split_of[row.origin.repo] for row in rows}
+
+
+def _divided(count: int) -> list[Split]:
+    """The splits of so many, in their order."""
+    tests, validations = _share_of(count, TEST_SHARE), _share_of(count, VALIDATION_SHARE)
+    rest = count - tests - validations
+    parts: tuple[tuple[Split, int], ...] = (("test", tests), ("validation", validations), ("train", rest))
+    return [split for split, size in parts for _ in range(size)]
 
 
 def _share_of(count: int, share: float) -> int:

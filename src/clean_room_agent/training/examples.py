@@ -19,6 +19,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
 from clean_room_agent.execute.forms.worded import FUNCTION, LINES
 from clean_room_agent.llm.answers import Choice, visible
+from clean_room_agent.llm.filling import FILL_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import load_logprobs
 from clean_room_agent.training.credit import Charge, recalls_all, waterfall_of
@@ -37,7 +38,7 @@ from clean_room_agent.training.logs import (
 
 Worth = Literal["good", "bad", "out"]
 AGREES = "agrees with what was changed"
-FORMS = frozenset({FUNCTION.name, LINES.name})
+FORMS = frozenset({FILL_NAME, FUNCTION.name, LINES.name})
 """They are asked about places that ran: no file was judged."""
 
 
@@ -222,6 +223,8 @@ def _plan_agreement(task: TaskLog, gold: AcceptedChange, last: ReadCall) -> tupl
 
 def _in_prompt_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     """The answer in the prompt's format: a verdict that was read from probabilities or from an object becomes its word."""
+    if prompt.name == FILL_NAME:  # its blanks are part of it
+        return last.call.answer.response
     if last.is_readable:
         value = prompt.parse(last.call.answer.response, load_logprobs(last.call.answer.logprobs))
         if isinstance(value, Choice):

@@ -84,7 +84,7 @@ class Making(Struct, frozen=True, kw_only=True):
     index: IndexConfig
     licences: tuple[str, ...]
     prompts: str
-    """A digest of the prompts' texts."""
+    """A digest of the prompts' texts, and of what else the questions depend on."""
 
 
 class TrainingPair(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from msgspec import Struct, structs
 
@@ -54,6 +55,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
+class Unit(Protocol):
+    """What one shard is made from."""
+
+    @property
+    def repo(self) -> str:
+        """The repository's name in rows."""
+
+    @property
+    def content(self) -> Any:
+        """What tells it from other units of the repository, as JSON holds it."""
+
+
 class WorkUnit(Struct, frozen=True, kw_only=True):
     """Some commits of one repository."""
 
@@ -64,6 +77,11 @@ class WorkUnit(Struct, frozen=True, kw_only=True):
     """From 0, within the repository."""
     commits: tuple[MinedCommit, ...]
     """In the order of the history."""
+
+    @property
+    def content(self) -> Any:
+        """As the protocol says."""
+        return to_plain(self.commits)
 
 
 class Shard(Struct, frozen=True, kw_only=True):
@@ -94,9 +112,9 @@ def digest_of(making: Making) -> str:
     return hashlib.sha256(json.dumps([VERSION, COLUMNS, said], sort_keys=True).encode()).hexdigest()
 
 
-def shard_path(folder: Path, unit: WorkUnit, making: Making) -> Path:
+def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
     """The path of the unit's shard, whichever machine made it."""
-    content = json.dumps([digest_of(making), unit.repo, to_plain(unit.commits)])
+    content = json.dumps([digest_of(making), unit.repo, unit.content])
     return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
 
 
@@ -107,12 +125,16 @@ def make_shard(folder: Path, unit: WorkUnit, making: Making) -> Path:
         GitError: the repository cannot be read.
     """
     path = shard_path(folder, unit, making)
-    if path.exists():
-        return path
+    if not path.exists():
+        write_shard(path, _make_rows(unit, making))
+    return path
+
+
+def write_shard(path: Path, shard: Shard) -> None:
+    """Write a shard atomically; the same rows give the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    shard = _make_rows(unit, making)
     schema = pa.schema(
         [(name, pa.string()) for name in COLUMNS], {"counts": json.dumps(dict(shard.counts), sort_keys=True)}
     )
@@ -121,7 +143,6 @@ def make_shard(folder: Path, unit: WorkUnit, making: Making) -> Path:
     pq.write_table(table, content, compression="zstd")
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, content.getvalue().to_pybytes())
-    return path
 
 
 def read_shard(path: Path) -> Shard:
@@ -164,12 +185,26 @@ def _make_rows(unit: WorkUnit, making: Making) -> Shard:
                 counts[NOT_SHOWN] += 1
                 continue
             counts.update(made.dropped)
-            kept = [pair for pair in made.pairs if not redactor.secrets_in(f"{pair.prompt}\n{pair.answer}")]
-            counts["pair with a secret"] += len(made.pairs) - len(kept)
-            counts["commits" if kept else "no pair left"] += 1
-            counts["pairs"] += len(kept)
+            kept = without_secrets(made.pairs, redactor, counts)
             rows += [_row(unit, commit, licence, files, pair) for pair in kept]
     return Shard(rows=rows, counts={reason: count for reason, count in sorted(counts.items()) if count})
+
+
+def without_secrets(
+    pairs: Sequence[TrainingPair], redactor: Redactor, counts: Counter[str]
+) -> list[TrainingPair]:
+    """The pairs that hold no secret; they, the others, and what they come from are counted."""
+    kept = [pair for pair in pairs if not redactor.secrets_in(f"{pair.prompt}\n{pair.answer}")]
+    counts["pair with a secret"] += len(pairs) - len(kept)
+    counts["commits" if kept else "no pair left"] += 1
+    counts["pairs"] += len(kept)
+    return kept
+
+
+def licence_at(git_dir: Path, commit: str) -> str:
+    """The commit's licences, as `Licences.of` says them."""
+    with Objects(git_dir) as objects:
+        return Licences(objects).of(commit)
 
 
 def _make_pairs_at(

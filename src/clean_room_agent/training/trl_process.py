@@ -15,10 +15,21 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ROW_CANNOT, LIBRARY_MISSING = 3, 4
 Chat = list[dict[str, str]]
+FILL, GAP = "fill", "<<GAP>>"
+"""What rows of gaps are called, and what stands in their prompts for the text that is asked for (see `llm/filling.py`)."""
+MARKS = (
+    ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+    ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+    ("<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),
+)
+"""What models have before a gap's text, behind it, and at the end: Qwen2.5-Coder and others, StarCoder, DeepSeek-Coder."""
+FRONT = (("<|repo_name|>", "myproject\n"), ("<|file_sep|>", "filename\n"))
+"""What llama-server's /infill puts in front for models that have these marks."""
+END = "<|endoftext|>"
 
 
 def tell(event: str, **facts: Any) -> None:
@@ -28,7 +39,7 @@ def tell(event: str, **facts: Any) -> None:
         sys.stdout.flush()
 
 
-def give_up(code: int, why: str) -> None:
+def give_up(code: int, why: str) -> NoReturn:
     """Print why, and exit with this code."""
     sys.stderr.write(f"\n{why}\n")
     sys.stderr.flush()
@@ -59,6 +70,21 @@ class Rendering:
             return before, self._ids(answer + behind)
         return before, both[len(before) :]
 
+    def gap(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
+        """The tokens of a gap as servers make them of what is around it, and of its text including its end."""
+        known: dict[str, int] = self._tokenizer.get_vocab()
+        marks = next((marks for marks in MARKS if all(mark in known for mark in marks)), None)
+        if marks is None:
+            give_up(
+                ROW_CANNOT, "the base has no marks for gaps that are known here: it cannot learn to fill them"
+            )
+        before, _, behind = prompt[-1]["content"].partition(GAP)
+        first, second, last = (known[mark] for mark in marks)
+        asked = [id_ for mark, text in FRONT if mark in known for id_ in (known[mark], *self._ids(text))]
+        asked += [first, *self._ids(before), second, *self._ids(behind), last]
+        end = END if END in known else self._tokenizer.eos_token
+        return asked, [*self._ids(completion[-1]["content"]), known[end]]
+
     def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self._tokenizer.apply_chat_template(
             chat, tokenize=False, add_generation_prompt=add_generation_prompt, **self._options
@@ -87,8 +113,13 @@ def tokenised(
     answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
     tokens = 0
     for row in rows:
+        if row["stage"] == FILL and job["kind"] != "sft":
+            give_up(
+                ROW_CANNOT, f"row {row['id']} of {what} asks for the text of a gap: only supervised rows do"
+            )
+        render = rendering.gap if row["stage"] == FILL else rendering.halves
         for name in answers:
-            before, behind = rendering.halves(row["prompt"], row[name])
+            before, behind = render(row["prompt"], row[name])
             length = len(before) + len(behind)
             if not behind or length > job["max_length"]:
                 give_up(

@@ -7,19 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from benchmarks.real.mutations import mutations, parses
 from benchmarks.real.planted import MOST_BROKEN, NoTask, admitted, sentence, take_out, true_one
 from benchmarks.real.tasks import PLUGIN, Bench, Comparison, Report
 
-SOURCE = '''
-def clipped(values, most):
-    """Doc < string."""
-    kept = []
-    for value in values:
-        if value < most:
-            kept.append(max(value, most - 1))
-    return dict(kept=kept, most=most)
-'''
+from clean_room_agent.languages.python.mutations import parses
+
 SUITE = """
 import pytest, shout
 
@@ -44,24 +36,6 @@ def test_passes():
     assert shout.loud([]) == "."
 """
 COMPARISON = Comparison(test="t", call="f(1)", got="2", expected="3", raised="")
-
-
-def test_mutations_are_single_changes_of_every_kind_but_not_of_docstrings() -> None:
-    found = mutations(SOURCE)
-    changed = {
-        (mutation.kind, line.strip())
-        for mutation in found
-        for line in set(mutation.applied(SOURCE).splitlines()) - set(SOURCE.splitlines())
-    }
-    assert ("comparison", "if value <= most:") in changed
-    assert ("off by one", "kept.append(max(value, most))") in changed
-    assert ("dropped statement", "pass") in changed
-    assert ("swapped arguments", "kept.append(max(most - 1, value))") in changed
-    assert ("wrong name", "if values < most:") in changed
-    assert ("lost key", "return dict(kept=kept)") in changed
-    assert all("Doc < string" in mutation.applied(SOURCE) for mutation in found)
-    assert found == mutations(SOURCE)
-    assert all(parses(mutation.applied(SOURCE)) for mutation in found)
 
 
 def test_the_plugin_tells_what_a_call_on_literal_values_got(tmp_path: Path) -> None:

@@ -434,3 +434,30 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     assert wide.fill.shown.count("total +=") > 2 * told.count("total +=")
     assert estimate(wide.fill.shown) <= 1500
     assert estimate(wide.fill.after) <= 500
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "right"),
+    [
+        (PLACE, TEXT, TEXT.replace("(len(values) + 1)", "len(values)")),
+        (PLACE, TEXT.replace("len(values) + 1", "len(values)"), TEXT),
+        (PLACE, TEXT.replace("if not values", "if values"), TEXT),
+        (SCRIPT_PLACE, SCRIPT.replace("=== 1", "!== 1"), SCRIPT),
+        (PLACE, TEXT.replace("        total = sum(values)\n", ""), TEXT),
+    ],
+)
+def test_the_right_text_of_a_gap_restores_the_file(place: Place, text: str, right: str) -> None:
+    golds = {mask: masked.gold(place.path, text, mask, right) for mask in all_masks(place=place, text=text)}
+    known = {mask: gold for mask, gold in golds.items() if gold is not None}
+    assert 0 < len(known) < len(golds)
+    for mask, gold in known.items():
+        assert masked.apply(place, text, mask, gold) == right
+
+
+def test_the_right_text_begins_behind_what_is_shown() -> None:
+    right = TEXT.replace("(len(values) + 1)", "len(values)")
+    request = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
+    assert str(request.fill.before).endswith("        return")
+    assert masked.gold("a.py", TEXT, request.mask, right) == " total / len(values)"
+    assert masked.gold("a.py", TEXT, line_mask(17), right) == " return total / len(values)"
+    assert masked.gold("a.py", TEXT, line_mask(14), right) is None

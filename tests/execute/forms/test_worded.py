@@ -12,6 +12,7 @@ from clean_room_agent.execute.forms.worded import (
     LINES,
     apply,
     code_blocks,
+    gold,
     read_blocks,
     requests,
 )
@@ -414,3 +415,19 @@ def test_of_a_definition_too_long_for_the_prompt_the_likeliest_lines_are_asked_f
     done = apply(place, long, ("return total / (len(values) + 1)", "return total / len(values)"))
     assert isinstance(done, str)
     assert done == long.replace("(len(values) + 1)", "len(values)")
+
+
+@pytest.mark.parametrize(
+    ("place", "right", "wrong"),
+    [
+        (PLACE, RIGHT, TEXT),
+        (replace(PLACE, last_line=19), TEXT, TEXT.replace("        total = helper(sum(values))\n", "")),
+        (IN_CLASS, SCRIPT.replace("(values.length + 1)", "values.length"), SCRIPT),
+        (PLACE, RIGHT.replace("total / ", "'```', total / "), TEXT),
+    ],
+)
+def test_the_right_definition_restores_the_file(place: Place, right: str, wrong: str) -> None:
+    answer = gold(place, right)
+    assert answer is not None
+    assert apply(place, wrong, answer) == right
+    assert gold(replace(place, first_line=1), right) is None

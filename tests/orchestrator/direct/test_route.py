@@ -29,6 +29,7 @@ from clean_room_agent.orchestrator.direct.questions import NoCandidate, PlaceQue
 from clean_room_agent.orchestrator.direct.route import (
     Direct,
     may_change,
+    passing_beside,
     try_direct,
 )
 from clean_room_agent.orchestrator.full_tests import run_baseline
@@ -352,3 +353,24 @@ def test_two_changes_that_hold_and_differ_beside_the_goals_call_are_a_doubt(
             assert "gives [34, 34, 33] with this change, [33, 33, 33] with another" in run.progress.doubt
         else:
             assert run.progress.doubt == ""
+
+
+@pytest.mark.parametrize(
+    ("goal", "path", "beside", "elsewhere"),
+    [
+        (
+            "tests/test_a.py::T::test_x",
+            "tests/test_a.py",
+            "tests/test_a.py::test_y",
+            "tests/test_b.py::test_y",
+        ),
+        ("tests.test_a.T.test_x", "tests/test_a.py", "tests.test_a.U.test_y", "tests.test_ab.T.test_y"),
+        ("a.test.js > sums > x", "a.test.js", "a.test.js > sums > y", "b.test.js > sums > y"),
+        ("sums > x", "", "sums > y", "texts > y"),
+    ],
+)
+def test_goals_are_compared_with_passing_tests_of_their_files(
+    goal: str, path: str, beside: str, elsewhere: str
+) -> None:
+    goals = [GoalTest(name=goal, source=GoalSource.REPOSITORY, path=path)]
+    assert passing_beside(goals, {elsewhere, beside}) == [beside]

@@ -186,6 +186,21 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
     return refused or Refused(reason="the answer adds nothing")
 
 
+def gold(path: str, text: str, mask: Mask, right: str) -> str | None:
+    """The answer that makes `right` of the file's `text`; None if these differ outside of the mask.
+
+    Example: if `return a - b` is to be `return a + b` and `a - b` is the mask, ` a + b`, since the blank is not shown.
+    """
+    parsed, whole = Parsed(path, text), Parsed(path, right)
+    end = len(whole.raw) - (len(parsed.raw) - mask.end)
+    outside = (parsed.piece(0, mask.start), parsed.piece(mask.end, len(parsed.raw)))
+    if end < mask.start or (whole.piece(0, mask.start), whole.piece(end, len(whole.raw))) != outside:
+        return None
+    if mask.kind == "gap":
+        return whole.piece(mask.start, end).removesuffix("\n") or None
+    return whole.piece(parsed.start(mask.first_line), end).removeprefix(_lead(parsed, mask))
+
+
 def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Telling, int]]:
     """The ways to ask for one line, given its masks: first what there is of it to ask for, then more of telling and drawing."""
     first, *others = masks
@@ -241,12 +256,7 @@ class _Builder:
             ::-1
         ]
         behind = self._nearest([row for row in body if row.number > mask.last_line], behind_it)
-        first = parsed.start(mask.first_line) if mask.first_line <= len(parsed.lines) else mask.start
-        lead = (
-            _leading_blanks(parsed, mask)
-            if mask.whole_lines
-            else parsed.piece(first, mask.start).removesuffix(" ")
-        )
+        lead = _lead(parsed, mask)
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
@@ -370,6 +380,13 @@ def _raised(value: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:200]
+
+
+def _lead(parsed: Parsed, mask: Mask) -> str:
+    """What is shown of the mask's first line before it."""
+    if mask.whole_lines:
+        return _leading_blanks(parsed, mask)
+    return parsed.piece(parsed.start(mask.first_line), mask.start).removesuffix(" ")
 
 
 def _leading_blanks(parsed: Parsed, mask: Mask) -> str:

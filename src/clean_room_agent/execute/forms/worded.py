@@ -227,6 +227,27 @@ def apply(place: Place, text: str, answer: str | tuple[str, str]) -> str | Refus
     return _with_lines(place, text, answer)
 
 
+def gold(place: Place, right: str) -> str | None:
+    """The answer to `FUNCTION` that makes `right` of the place's file: the definition as it is shown, which begins at the same
+    line there; None if it does not.
+    """
+    parsed = Parsed(place.path, right)
+    last = next(
+        (
+            line_of(right, one.end)
+            for one in definitions(place.path, right)
+            if one.symbol == place.name and line_of(right, one.start) == place.first_line
+        ),
+        0,
+    )
+    visible = shown(parsed, replace(place, last_line=last))
+    if visible is None:
+        return None
+    code = "\n".join(row.text for row in (*_head(visible), *visible.documented, *visible.body))
+    fence = _fence(code)
+    return f"{fence}{grammar_of(place.path) or ''}\n{code}\n{fence}"
+
+
 def _with_definition(place: Place, text: str, answer: str) -> str | Refused:
     parsed = Parsed(place.path, text)
     old = parsed.definition(place)

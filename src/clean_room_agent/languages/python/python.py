@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from clean_room_agent.languages.docstrings import DocFormat
     from clean_room_agent.languages.interface import FileNames
+    from clean_room_agent.languages.mutation import Mutation
     from clean_room_agent.languages.nesting import Nested
     from clean_room_agent.languages.outline import Outliner
     from clean_room_agent.languages.parsed import ParsedFile
@@ -136,3 +137,12 @@ class Python(Language):
             raised = ["Traceback (most recent call last):", f"{error}: ..."]
             lines += [f">>> {call}", *(raised if error else wanted.splitlines()[:6])]
         return [*lines, '"""']
+
+    def mutations(self, text: str) -> "list[Mutation]":
+        """Comparisons, numbers, statements, names, arguments and keys; none of a file that does not parse."""
+        from clean_room_agent.languages.python.mutations import mutations
+
+        try:
+            return mutations(text)
+        except SyntaxError:
+            return []

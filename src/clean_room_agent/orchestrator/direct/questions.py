@@ -349,13 +349,14 @@ class _Sweep:
             for one in self._candidates
             if one.fault == SAME and one.item in self._likeliest
         )
-        return [self._gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
+        return [self.gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
     def worded(self, count: int) -> list[PlaceQuestion]:
         """The next ones in words."""
         return [self._in_words(request) for request in islice(self._worded, count)]
 
-    def _gap(self, request: MaskedRequest) -> PlaceQuestion:
+    def gap(self, request: MaskedRequest) -> PlaceQuestion:
+        """The question that sends it."""
         target, item = self._target, self._item(f"masked {request.item}")
         if request.draw == 0:
             self._likeliest[item] = request.mask
@@ -455,6 +456,21 @@ def in_words(
 ) -> list[PlaceQuestion]:
     """All that is asked about one place in words."""
     return _Sweep(models, target, assignment, (), solve).worded(solve.draws)
+
+
+def likeliest(
+    models: ModelClient, target: Target, assignment: Assignment, solve: SolveConfig
+) -> Iterator[tuple[PlaceQuestion, Mask | None]]:
+    """What is asked about one place for likeliest answers: gaps, each with its mask, if gaps are wanted, and then the definition
+    in words.
+    """
+    sweep = _Sweep(models, target, assignment, (), solve)
+    requests = masked.requests(target.place, target.text, assignment) if "masked" in solve.forms else ()
+    for request in requests:
+        if request.draw == 0:
+            yield sweep.gap(request), request.mask
+    for question in sweep.worded(1):
+        yield question, None
 
 
 def _text_or_reason(made: str | Refused) -> str | NoCandidate:

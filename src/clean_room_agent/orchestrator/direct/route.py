@@ -5,7 +5,7 @@ Shown failing code, small models repair it no better than they write it anew, an
 loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRo
 from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
-from clean_room_agent.languages.test_names import file_part
+from clean_room_agent.languages.test_names import file_part, is_in
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import (
     Answered,
@@ -92,25 +92,16 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     goals = run.progress.goals.deciding
     if not goals:
         return False
-    trace = _traced(run, goals, at_base.standard)
-    if trace.problem:
-        run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
-    targets, functions = _targets(run, trace, goals, files)
-    _record_places(run, trace, functions)
+    targets, assignment = what_to_ask(run, at_base, files)
     if not targets:
         return False
-    assignment = Assignment(
-        task=run.task.words,
-        goals=as_told(run, goals),
-        observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
-    )
     solve = run.limits.solve
 
     def fillers() -> tuple[Role, ...]:
         if "masked" not in solve.forms:
             return ()
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-        return run.models.fillers(pass_id=_pass_id(run))
+        return run.models.fillers(pass_id=pass_of(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
@@ -127,7 +118,24 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     return try_direct(run, direct, questions.rounds)
 
 
-def _pass_id(run: Run) -> str:
+def what_to_ask(run: Run, at_base: GoalsAtBase, files: Sequence[str] = ()) -> tuple[list[Target], Assignment]:
+    """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
+    goals = run.progress.goals.deciding
+    trace = _traced(run, goals, at_base.standard)
+    if trace.problem:
+        run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
+    targets, functions = _targets(run, trace, goals, files)
+    _record_places(run, trace, functions)
+    assignment = Assignment(
+        task=run.task.words,
+        goals=as_told(run, goals),
+        observed=observed_text(functions[:3], bound=OBSERVED_CHARS),
+    )
+    return targets, assignment
+
+
+def pass_of(run: Run) -> str:
+    """The id of the direct route's pass."""
     return implement_pass(run.task.task_id, PART, STEP)
 
 
@@ -136,11 +144,16 @@ def _traced(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
     if entry.value is not None:
         return entry.value
     names = [goal.name for goal in goals if not goal.command]
-    paths = {goal.path or file_part(goal.name) for goal in goals}
-    passing = sorted(name for name in like.green() if file_part(name) in paths)
+    passing = passing_beside(goals, like.green())
     run.recorder.observer.notice(PassProgress(doing="running the goal tests to see what they execute"))
     run.tests.checkout(run.commits.head)
     return entry.keep(trace_goals(run.tests, names or goals[0].command, passing if names else (), like))
+
+
+def passing_beside(goals: Sequence[GoalTest], green: Collection[str]) -> list[str]:
+    """The passing tests, sorted, that stand where one of the goal tests does."""
+    places = {goal.path or file_part(goal.name) for goal in goals}
+    return sorted(name for name in green if file_part(name) in places or is_in(name, places))
 
 
 def _targets(
@@ -167,7 +180,7 @@ def _targets(
 
 def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction]) -> None:
     """The places that are asked about, and those that are not, as decisions of the pass."""
-    pass_id = _pass_id(run)
+    pass_id = pass_of(run)
     rows = [
         DecisionRow(
             task_id=pass_id,
@@ -185,7 +198,7 @@ def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction])
 
 def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
-    pass_id = _pass_id(run)
+    pass_id = pass_of(run)
     title = f"asking about {listed(direct.places, NAMED)}"
     header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
     entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))

@@ -34,6 +34,10 @@ LEAST_SECONDS = 60.0
 TIMES = 4.0
 """A trace may take this many times as long as the run that it repeats."""
 TRACED_TIMES = 2.0
+PASSING_PATIENCE = 10.0
+"""So many times longer may it take to trace the tests that pass, which is done once for a repository."""
+MAX_TRACED, MAX_NAME = 250, 200
+"""Passing tests that are traced, and characters of their names: all are in one argument of a command."""
 LEAST_TRACED = 4.0
 """Seconds of the processor after which tracing turns itself off, at least."""
 MAX_BYTES = 20_000_000
@@ -111,12 +115,44 @@ def trace_goals(
     return GoalTrace(functions=functions, problem=next(iter(told), ""))
 
 
+def trace_passing(runner: CommandRunner, like: TestRun) -> tuple[tuple[TracedFunction, ...], str]:
+    """The functions that passing tests of `like` run in the tree that `runner` has checked out, by path and place, with the lines
+    that ran; and why not all are known, if so. Of more than `MAX_TRACED` tests every second counts, or third, and so on.
+    """
+    names = sorted(name for name in like.green() if len(name) <= MAX_NAME)
+    step = -(-len(names) // MAX_TRACED)
+    names = names[:: step or 1]
+    seen = _Runs(runner=runner, like=like, goals=names, patience=PASSING_PATIENCE)
+    places = Definitions(runner.root)
+    found: dict[tuple[str, int, int, str], set[int]] = {}
+    for _, record in seen.observe(names, names):
+        seen.problems += [record.problem] if record.problem else []
+        for ran in () if record.failed else record.functions:
+            name, first, last, _ = places.at(ran.path, ran.first if ran.name != MODULE else 0)
+            if name:
+                found.setdefault((ran.path, first, last, name), set()).update(ran.lines)
+    functions = tuple(
+        TracedFunction(
+            path=path,
+            name=name,
+            first_line=first,
+            last_line=last,
+            calls=1,
+            lines=tuple((line, 1.0) for line in sorted(lines)),
+        )
+        for (path, first, last, name), lines in sorted(found.items())
+    )
+    return functions, next(iter(seen.problems), "")
+
+
 class _Runs(Struct, kw_only=True):
     """The runs that are observed."""
 
     runner: CommandRunner
     like: TestRun
     goals: Sequence[str] | str
+    patience: float = 1.0
+    """How much longer than usual a run may take."""
     problems: list[str] = field(default_factory=list)
     red: set[str] = field(default_factory=set)
     failing: list[FailingTest] = field(default_factory=list)
@@ -133,7 +169,7 @@ class _Runs(Struct, kw_only=True):
                     "tree": tree,
                     "tests": _paths_of_tests(self.goals),
                     "plain": passing,
-                    "seconds": max(LEAST_TRACED, TRACED_TIMES * took),
+                    "seconds": self.patience * max(LEAST_TRACED, TRACED_TIMES * took),
                     "whole": "command" if isinstance(goals, str) else "tests",
                     "titles": sorted(
                         {" ".join(name.split(SEPARATOR)[1:]) for name in names if SEPARATOR in name}
@@ -142,7 +178,7 @@ class _Runs(Struct, kw_only=True):
                 }
             )
 
-        seconds = max(LEAST_SECONDS, TIMES * took)
+        seconds = self.patience * max(LEAST_SECONDS, TIMES * took)
         run = self.runner.run_observed(command, asked, seconds=seconds, left_out=left_out)
         records, problem = read_trace_records(self.runner.report)
         if not run.report.whole:

@@ -1,9 +1,9 @@
-"""Small faults of a Python file, each one textual change within a function: what planted tasks are made from."""
+"""Small faults of a Python file, each one textual change within a function."""
 
 import ast
 from collections.abc import Iterator
 
-from msgspec import Struct
+from clean_room_agent.languages.mutation import Mutation
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">"),
@@ -19,20 +19,6 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
 }
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 Located = ast.expr | ast.stmt
-
-
-class Mutation(Struct, frozen=True, kw_only=True, order=True):
-    """The bytes from `start` to `end` are replaced by `new`."""
-
-    kind: str
-    start: int
-    end: int
-    new: str
-
-    def applied(self, text: str) -> str:
-        """The file with the fault."""
-        raw = text.encode()
-        return (raw[: self.start] + self.new.encode() + raw[self.end :]).decode()
 
 
 class Source:
