@@ -98,6 +98,11 @@ class Goals(Struct, frozen=True, kw_only=True):
         return tuple(test for test in self.tests if test.trust != "hint")
 
 
+def gives(value: str) -> str:
+    """What a call does that gives the value; of an error, the value says `raises …` itself."""
+    return value if value.startswith("raises ") else f"gives {value}"
+
+
 class GoalOutcome(Struct, frozen=True, kw_only=True):
     """What a goal test gave before the change, and gives after it."""
 

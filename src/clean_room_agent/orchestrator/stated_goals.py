@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition, gives
 from clean_room_agent.execute.goal_prompts import (
     GOAL_TEST,
     Expectation,
@@ -140,8 +140,8 @@ class StatedGoals:
         looked = self.looked((*cases, *examples))
         seen = tuple(one for one in looked if one.case not in examples)
         for one in seen:
-            gives = one.observation.problem or one.observation.described()
-            self._found.considered.append(f"{one.case.claim.call}: {gives}")
+            gave = one.observation.problem or one.observation.described()
+            self._found.considered.append(f"{one.case.claim.call}: {gave}")
         repeated = [[test for test in red if _is_said_by(one, test)] for one in seen]
         self._found.repeated += itertools.chain.from_iterable(repeated)
         self.add(
@@ -152,7 +152,7 @@ class StatedGoals:
         )
         if not (self._found.repeated or any(one.source is GoalSource.STATED for one in self._found.tests)):
             self._found.notes += [
-                f"this does not happen here: {one.case.claim.call} gives {one.observation.described()}"
+                f"this does not happen here: {one.case.claim.call} {gives(one.observation.described())}"
                 for one in seen
                 if one.conclusion.denied
             ]

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
@@ -167,6 +168,12 @@ def test_an_error_that_should_be_raised_is_told_as_one() -> None:
     told = [request.fill for request in masked.requests(PLACE, TEXT, assignment)]
     assert any("`f(1)` gives None, but it should raise KeyError\n" in fill.before for fill in told)
     assert any("with pytest.raises(KeyError):\n    f(1)\n" in fill.after for fill in told)
+
+
+def test_an_error_that_is_raised_is_told_as_one() -> None:
+    goal = replace(GOAL, got="raises TypeError: no values")
+    before = next(masked.requests(PLACE, TEXT, replace(ASSIGNMENT, goals=(goal,)))).fill.before
+    assert "# `Stats.mean([1, 3])` raises TypeError: no values, but it should give 2.0\n" in str(before)
 
 
 def test_each_line_is_asked_for_in_several_ways_the_likeliest_line_first() -> None:

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.artifacts.goals import GoalTest
+from clean_room_agent.artifacts.goals import GoalTest, gives
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.execute.edits.search_replace import indentation
 from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault
@@ -369,7 +369,7 @@ def _goal_line(goal: GoalTest) -> str:
     should = f"should raise {_raised(goal.wanted)}" if _raised(goal.wanted) else f"should give {wanted}"
     if not got:
         return f"`{call}` {should}"
-    return f"`{call}` gives {got}, but it {should}"
+    return f"`{call}` {gives(got)}, but it {should}"
 
 
 def _raised(value: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.goals import GoalTest
+from clean_room_agent.artifacts.goals import GoalTest, gives
 from clean_room_agent.artifacts.prompt_sources import (
     PromptSource,
     SourcedText,
@@ -370,9 +370,9 @@ def _now(goal: GoalTest) -> str:
 
 def _goal_line(goal: GoalTest) -> str:
     if goal.call and goal.wanted:
-        gives = f"`{goal.call}` gives {goal.got}, but it should" if goal.got else f"`{goal.call}` should"
+        now = f"`{goal.call}` {gives(goal.got)}, but it should" if goal.got else f"`{goal.call}` should"
         error = goal.wanted.removeprefix("raises ")
-        return f"{gives} {'raise ' + error if error != goal.wanted else 'give ' + goal.wanted}"
+        return f"{now} {'raise ' + error if error != goal.wanted else 'give ' + goal.wanted}"
     code = f":\n{goal.code.strip()}" if goal.code else ""
     got = f": {goal.got}" if goal.got else ""
     return f"{goal.name} fails{got}{code}"

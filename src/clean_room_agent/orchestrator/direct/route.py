@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Role, Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction
+from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction, gives
 from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
@@ -485,7 +485,7 @@ class _Route:
             for call, value in values_of(run, base, calls, one.commit).items():
                 if value != values[call]:
                     return (
-                        f"{call} gives {values[call]} with this change, {value} with another that does as well "
+                        f"{call} {gives(values[call])} with this change, {value} with another that does as well "
                         f"(candidate {one.number}); --check 'assert {call} == …' decides"
                     )
         return ""

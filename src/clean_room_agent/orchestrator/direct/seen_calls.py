@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition, gives
 from clean_room_agent.execute.goals.confirming import UNSTABLE, Looked
 from clean_room_agent.execute.goals.neighbours import neighbours
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
@@ -87,5 +87,5 @@ def broken_example(run: Run, base: TestRun, held: Sequence[SeenCalls], commit: s
         now = values_of(run, base, (same,), commit)
         for call, gave in zip(same.calls, same.gave, strict=True):
             if now[call.call] != gave:
-                return f"the documented example {call.call} gives {now[call.call]}, not {gave} as before"
+                return f"the documented example {call.call} {gives(now[call.call])}, not {gave} as before"
     return ""
