@@ -67,7 +67,7 @@ def test_what_a_run_does_is_timed(till: Project, solved: str) -> None:
         ("sandbox", "setup"),
         ("sandbox", "copied folders"),
         ("tests", "baseline"),
-        ("tests", "goal"),
+        ("tests", "looking for goal tests"),
         ("git", "checkout"),
         ("index_copy", "wait for the index"),
         ("index_copy", "follow the commit"),
