@@ -318,6 +318,7 @@ def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project
     os.close(main)
     assert process.returncode == 0, said
     assert out.startswith("wrote ")
+    assert "next: cra check, then cra solve" in out
     assert "the server does not list mine:1b" in said
     assert "test_command: 3 passed, 1 failed" in said, said
     settings = load_settings(Workspace(repo=till.top).config, Overrides())

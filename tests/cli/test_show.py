@@ -190,6 +190,7 @@ def test_why_lists_decisions_judges_contexts_and_changes_of_a_file(show: Show) -
     out = show("", "--why", "./tally/money.py")
     assert re.search(r"in  scope +tally/money.py +tier 1, score \d\.\d\d\n +in without asking: ", out)
     assert re.search(r"call \d+ +split/s1/2 implement: file, lines 1-29", out)
+    assert "commit -" not in out
     assert "only named in calls" in out
     assert "split/s1/1: insufficient context" in out
     assert "split/s1/2: applied and passed" in out

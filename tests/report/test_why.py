@@ -1,14 +1,26 @@
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from testing.packages import package, shown_file, shown_symbol
 from testing.repositories import commit, make_repository
 
-from clean_room_agent.artifacts.prompt_sources import SourcedText
+from clean_room_agent.artifacts.prompt_sources import PromptSource, PromptSpan, SourcedText
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.report.prompt_lines import framed
-from clean_room_agent.report.why import LineOrigin, edit_that_wrote, find_origin
+from clean_room_agent.report.why import (
+    FileChanged,
+    FileShown,
+    LineOrigin,
+    Why,
+    _pieces,
+    edit_that_wrote,
+    find_origin,
+    render_why,
+)
 
 TEXT = "def f():\n    return 1\n"
 
@@ -70,6 +82,38 @@ index 2..4 100644
  one and a half
  two
 """
+
+
+def test_a_file_in_a_prompt_without_frames_is_shown_and_what_came_to_the_same_is_said_once() -> None:
+    spans = [
+        PromptSpan(first, last, PromptSource.FILE, "a.py", "f", number)
+        for first, last, number in [(1, 9, 4), (11, 11, 30), (12, 14, 13)]
+    ]
+    spans.append(PromptSpan(15, 15, PromptSource.EVIDENCE, "a.py"))
+    shown = [
+        FileShown(place="direct/change/1", call_id=number, call_type="fill", pieces=_pieces(spans))
+        for number in (8, 9)
+    ]
+    changed = [
+        FileChanged(
+            place="direct/change/1",
+            attempt=number,
+            outcome="tests_failed",
+            detail="newly failing: t",
+            commit="",
+            call_id=number,
+            edits=(),
+        )
+        for number in (8, 9)
+    ]
+    found = Why(
+        path="a.py", written=None, decisions=(), shown=tuple(shown), unknown=0, changed=tuple(changed)
+    )
+    file = io.StringIO()
+    Console(width=80, file=file).print(render_why(found, str))
+    said = file.getvalue()
+    assert "  calls 8-9  direct/change/1 fill: file f, lines 4-15, 30\n" in said
+    assert "  direct/change/1: tests failed: newly failing: t\n    calls 8-9\n" in said
 
 
 @pytest.mark.parametrize(

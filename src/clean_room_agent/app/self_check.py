@@ -395,7 +395,10 @@ def _fit(workspace: Workspace, settings: Settings, server: ModelServer) -> Itera
     if view.verdict:
         yield CheckFinding(name="fit", text=view.verdict)
     elif not view.whole:
-        yield CheckFinding(name="fit", text="the models are not measured: `cra models fit` does it, once")
+        yield CheckFinding(
+            name="fit",
+            text="what the models can be asked for is not measured: `cra models fit` does it, once",
+        )
     else:
         yield CheckFinding(name="fit", text=f"measured: {', '.join(view.models)}")
     for one in view.overridden:

@@ -340,9 +340,11 @@ def command(
             f"values from {user_config_file()} are not in it, or as comments, since they apply anyway"
         )
     offer_ignored(workspace, answers)
-    if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
+    tries = answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True)
+    if tries:
         try_tests(workspace)
-    output.answer('next: cra check, cra check --tests, then cra solve "what to change"')
+    steps = "cra check" if tries else "cra check, cra check --tests"
+    output.answer(f'next: {steps}, then cra solve "what to change"')
     output.answer("cra models fit measures in some minutes what this model can be asked for")
     return 0
 

@@ -231,7 +231,7 @@ def _same_calls(run: Run, red: Sequence[GoalTest], found: Found) -> list[GoalTes
     if others := [test.name for test in red if test not in same]:
         count = counted(len(others), "red test is", "red tests are")
         found.notes.append(
-            f"{count} not counted as a goal, since the task says its own call: {', '.join(others[:FEW])}"
+            f"{count} not counted as a goal, since the task names a call of its own: {', '.join(others[:FEW])}"
         )
     return same
 

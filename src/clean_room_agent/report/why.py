@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.names import call_place, counted
-from clean_room_agent.artifacts.prompt_sources import PromptSpan
+from clean_room_agent.artifacts.prompt_sources import PromptSource, PromptSpan
 from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError, UsageError
@@ -142,27 +142,55 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
     if not found.decisions:
         lines.append(Text("  none"))
     lines += [Text(""), Text("shown in", style="bold"), *_shown_lines(found)]
-    lines += [Text(""), Text("changed by", style="bold")]
-    for change in found.changed:
-        good = change.outcome == "applied_and_passed" and not change.detail
-        words = ": ".join(filter(None, (change.place, change.outcome.replace("_", " "), change.detail)))
-        lines.append(Text(f"  {words}", style="green" if good else "yellow"))
-        edits = "; ".join(map(_edit_words, change.edits)) or "no edit reported"
-        lines.append(Text(f"    call {change.call_id}, commit {change.commit[:10] or '-'}, {edits}"))
-    if not found.changed:
-        lines.append(Text("  no attempt"))
+    lines += [Text(""), Text("changes to it", style="bold"), *_change_lines(found.changed)]
     return Group(*lines)
 
 
+def _change_lines(changes: Sequence[FileChanged]) -> list[Text]:
+    """Each change with what became of it; those that came to the same are one, with all their calls."""
+    alike: dict[tuple[str, str, str], list[FileChanged]] = {}
+    for change in changes:
+        alike.setdefault((change.place, change.outcome, change.detail), []).append(change)
+    lines = []
+    for (place, outcome, detail), same in alike.items():
+        good = outcome == "applied_and_passed" and not detail
+        words = ": ".join(filter(None, (place, outcome.replace("_", " "), detail)))
+        lines.append(Text(f"  {words}", style="green" if good else "yellow"))
+        plain = [change.call_id for change in same if not (change.commit or change.edits)]
+        lines += [Text(f"    {_calls(plain)}")] if plain else []
+        for change in same:
+            parts = [f"commit {change.commit[:10]}"] if change.commit else []
+            parts += map(_edit_words, change.edits)
+            lines += [Text(f"    {_calls([change.call_id])}, {'; '.join(parts)}")] if parts else []
+    return lines or [Text("  no attempt")]
+
+
+def _calls(ids: Sequence[int | None]) -> str:
+    return _ranges("call", [(number, number) for number in ids if number is not None])
+
+
 def _pieces(about: list[PromptSpan]) -> tuple[str, ...]:
-    """How a prompt shows the file with these spans."""
-    pieces = []
-    for span in framed(about):
+    """How a prompt shows the file with these spans. Code that is to be written on stands in a prompt without a frame."""
+    pieces: dict[str, list[tuple[int, int]]] = {}
+    for span in framed(about) or [span for span in about if span.source is PromptSource.FILE]:
         if span.source in SHOWN:
-            symbol = f" {span.symbol}" if span.symbol else ""
-            lines = f", lines {span.number}-{span.from_line(span.last).number}" if span.number else ""
-            pieces.append(f"{span.source.value}{symbol}{lines}")
-    return tuple(pieces)
+            lines = pieces.setdefault(f"{span.source.value} {span.symbol}".rstrip(), [])
+            if span.number is not None:
+                lines.append((span.number, span.number + span.last - span.first))
+    return tuple(", ".join(filter(None, (piece, _ranges("line", lines)))) for piece, lines in pieces.items())
+
+
+def _ranges(noun: str, pairs: Sequence[tuple[int, int]]) -> str:
+    """`lines 4-12, 20`: all numbers of the ranges; "" if there are none."""
+    numbers = sorted({number for first, last in pairs for number in range(first, last + 1)})
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"{noun}{'s' if len(numbers) > 1 else ''} {words}" if words else ""
 
 
 def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[FileChanged]:
@@ -248,14 +276,18 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
 
 
 def _shown_lines(found: Why) -> list[Text]:
-    named = [str(entry.call_id) for entry in found.shown if not entry.pieces]
-    lines = [
-        Text(f"  call {entry.call_id:<4} {entry.place} {entry.call_type}: {'; '.join(entry.pieces)}")
-        for entry in found.shown
-        if entry.pieces
-    ]
+    named = [entry.call_id for entry in found.shown if not entry.pieces]
+    alike: dict[tuple[str, str], list[FileShown]] = {}
+    for entry in found.shown:
+        if entry.pieces:
+            alike.setdefault((entry.place, entry.call_type), []).append(entry)
+    lines = []
+    for (place, call_type), same in alike.items():
+        others = ", or other parts of it" if len({entry.pieces for entry in same}) > 1 else ""
+        calls = _calls([entry.call_id for entry in same])
+        lines.append(Text(f"  {calls}  {place} {call_type}: {'; '.join(same[0].pieces)}{others}"))
     if named:
-        lines.append(Text(f"  only named in {'calls' if len(named) > 1 else 'call'} {', '.join(named)}"))
+        lines.append(Text(f"  only named in {_calls(named)}"))
     if found.unknown:
         unknown = counted(found.unknown, "call")
         lines.append(Text(f"  what {unknown} showed is not known: they were {BEFORE_SPANS}"))
