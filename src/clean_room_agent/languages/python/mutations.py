@@ -21,7 +21,7 @@ Functions = ast.FunctionDef | ast.AsyncFunctionDef
 Located = ast.expr | ast.stmt
 
 
-class Source:
+class MutableText:
     """A file's text and where its nodes are in it."""
 
     def __init__(self, text: str) -> None:
@@ -63,7 +63,7 @@ def mutations(text: str) -> list[Mutation]:
     Raises:
         SyntaxError: the file does not parse.
     """
-    source = Source(text)
+    source = MutableText(text)
     found: set[Mutation] = set()
     for function in ast.walk(source.tree):
         if isinstance(function, Functions):
@@ -104,7 +104,7 @@ def parses(text: str) -> bool:
     return True
 
 
-def _of_node(source: Source, node: ast.AST, names: list[str]) -> Iterator[Mutation]:
+def _of_node(source: MutableText, node: ast.AST, names: list[str]) -> Iterator[Mutation]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             for new in COMPARISONS[type(operator)]:
@@ -126,7 +126,7 @@ def _of_node(source: Source, node: ast.AST, names: list[str]) -> Iterator[Mutati
                 yield Mutation(kind="lost key", start=start, end=source.end(value), new="")
 
 
-def _of_call(source: Source, call: ast.Call) -> Iterator[Mutation]:
+def _of_call(source: MutableText, call: ast.Call) -> Iterator[Mutation]:
     match call.args:
         case [first, second, *_] if not isinstance(first, ast.Starred) and not isinstance(
             second, ast.Starred
