@@ -155,7 +155,8 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
         for entry in result.passes
         if entry.fallback
     )
-    lines.extend(touched_lines(touched_on_record(summary.trace.events)))
+    touched = touched_on_record(summary.trace.events)
+    lines.extend(touched_lines(replace(touched, not_restored="")))  # `cra show` says why
     if summary.carries_uncommitted and result.branch:
         lines.append(
             Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")
