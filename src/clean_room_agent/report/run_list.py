@@ -73,7 +73,7 @@ def result_lines(entry: RunOverview) -> list[str]:
         known = f"{entry.tests.tests_passed} passed, {entry.tests.tests_failed} failed"
         facts.append(f"tests exit {entry.tests.exit_code}" if entry.tests.tests_passed is None else known)
     lines = [", ".join(facts)] if facts else []
-    if entry.run is not None and entry.run.reason:
+    if entry.run is not None and entry.run.reason not in {"", entry.run.status.value}:
         lines.append(short_names(first_line(entry.run.reason)))
     return lines
 
