@@ -60,7 +60,7 @@ def test_parts_are_counted_only_where_there_was_a_plan(solved: Solved) -> None:
     for trace, planned in ((solved.trace, True), (direct, False)):
         assert (" of 1 part" in shown(trace)) is planned
         page = run_html(run_page(solved.conn, trace, "", str))
-        assert (" of 1 parts" in page) is planned
+        assert (" of 1 part, " in page) is planned
 
 
 def test_what_became_of_the_goal_tests_is_seen(solved: Solved) -> None:
