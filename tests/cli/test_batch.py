@@ -75,6 +75,11 @@ def test_the_summary_counts_and_the_verdict_says_what_to_do() -> None:
     assert "--retry" in words
 
 
+def test_errors_are_counted_as_words_are() -> None:
+    outcomes = [outcome(number, "error", 2) for number in (1, 2)]
+    assert "2 tasks: 2 errors" in verdict(summary([job(1), job(2)], outcomes, 2))
+
+
 def test_of_unproven_tasks_the_verdict_says_what_would_show_them() -> None:
     outcomes = [outcome(1, "complete", 0), outcome(2, "unproven", 5)]
     words = verdict(summary([job(1), job(2)], outcomes, 5))

@@ -172,10 +172,10 @@ def test_another_test_command_is_refused_and_a_hint_is_on_record_and_in_every_pr
         noted = {event.kind: event.detail for event in told.recorded.events}
         assert noted["hint"] == "Mind the cents."
         assert json.loads(noted["flags"]) == {"max_attempts": 2}
-        assert noted["resumed"] == "with nothing configured otherwise"
+        assert noted["resumed"] == "with the same configuration"
         assert json.loads(noted["resumed_with"])["config"]["solve"]["max_attempts"] == 2
         shown_run = run.project.run_here("show", run.short)[1]
-        assert "  resumed: with nothing configured otherwise\n" in shown_run
+        assert "  resumed: with the same configuration\n" in shown_run
         assert "resumed_with" not in shown_run
 
 

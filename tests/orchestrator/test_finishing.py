@@ -15,6 +15,7 @@ from clean_room_agent.orchestrator.goal_verdict import repository_goals
 from clean_room_agent.orchestrator.run import StepDone, StepFailed
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.test_runs.deciding import NO_TRACE, Trace
+from clean_room_agent.orchestrator.test_runs.gate import FAILED_BEFORE
 
 FILES = {"a.py": "a = 0\n", "tests/test_a.py": "import a\n"}
 
@@ -168,6 +169,26 @@ def test_goal_tests_that_stay_red_make_the_result_partial(project: MemoryProject
     _, end = ended(project, {"a.py": "a = 2\n"})
     assert end.result.status is RunStatus.PARTIAL
     assert not judged(end).verdict.complete
+
+
+@pytest.mark.parametrize(
+    ("accept", "text", "status", "reason"),
+    [
+        ("all-pass", "a = 1\n", RunStatus.PARTIAL, f"{FAILED_BEFORE}: tests/test_b.py::test"),
+        ("no-new-failures", "a = 1\n", RunStatus.COMPLETE, ""),
+        ("all-pass", "a = 2\n", RunStatus.PARTIAL, "failing: tests/test_a.py::test, tests/test_b.py::test"),
+    ],
+)
+def test_a_test_that_failed_before_and_is_no_goal_is_told_from_what_the_run_lacks(
+    accept: str, text: str, status: RunStatus, reason: str, tmp_path: Path
+) -> None:
+    def other_fails(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {**of_files(files), "tests/test_b.py::test": "failed"}
+
+    mine = Goals(tests=(GoalTest(name="tests/test_a.py::test", source=GoalSource.REPOSITORY),))
+    with memory_project(tmp_path, FILES, other_fails) as project:
+        _, end = ended(project, {"a.py": text}, goals=mine, testing={"accept": accept})
+    assert (end.result.status, end.result.reason) == (status, reason)
 
 
 def test_a_result_that_turned_no_red_test_green_is_unproven(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes
+from clean_room_agent.orchestrator.test_runs.gate import FAILED_BEFORE
 from clean_room_agent.report.causes import ADVICE, explain
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -82,6 +83,14 @@ def test_a_spent_budget_is_the_cause_whatever_else_was_counted() -> None:
     advice = explain(found, TASK, reason="budget spent: 400 model calls (max_calls = 400)").advice
     assert advice == (
         "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume 3f0c8a52`"
+    )
+
+
+def test_what_failed_before_is_no_cause_but_what_may_fail_is_a_setting() -> None:
+    found = causes(("", Cause.TESTS_RED, 2, 4))
+    ending = explain(found, TASK, reason=f"{FAILED_BEFORE}: t.py::test")
+    assert ending.sentences() == (
+        "if they may: `cra config set testing.accept no-new-failures`, then `cra solve --resume 3f0c8a52`, which asks no model",
     )
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from tests.report.conftest import Solved
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
-from clean_room_agent.artifacts.outcomes import EventKind, PassType
+from clean_room_agent.artifacts.outcomes import EventKind, PassType, RunStatus
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.errors import RecordError
 from clean_room_agent.json_values import to_plain
@@ -24,8 +24,8 @@ def with_events(trace: RunTrace, *told: tuple[str, str]) -> RunTrace:
     return replace(trace, events=tuple(rows))
 
 
-def shown(trace: RunTrace) -> str:
-    console = Console(file=io.StringIO(), width=200)
+def shown(trace: RunTrace, width: int = 200) -> str:
+    console = Console(file=io.StringIO(), width=width)
     console.print(render_run(trace, Ending(), str))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -36,6 +36,15 @@ def test_a_run_is_seen_with_its_passes_and_its_cost(solved: Solved) -> None:
     assert [line["place"] for line in view["passes"]] == [entry.place for entry in solved.trace.passes]
     assert view["tokens"] == sum(line["tokens"] for line in view["passes"])
     assert (view["tests_before"], view["tests_after"]) == ("6 passed, 2 failed", "8 passed, 0 failed")
+
+
+def test_a_long_name_goes_on_below_itself_and_an_interruption_is_said_once(solved: Solved) -> None:
+    first = replace(solved.trace.passes[0], place="part_plan:" + "slugify-number-converter" * 3)
+    assert solved.trace.run is not None
+    stopped = replace(solved.trace.run, status=RunStatus.INTERRUPTED, reason="interrupted")
+    said = shown(replace(solved.trace, passes=(first,), run=stopped), 80)
+    assert re.search(r"(?m)^[✓·✗] part_plan:slugify.*\n {2}\S", said)
+    assert said.startswith(f"{solved.trace.task_id[:8]}  solve  interrupted\n")
 
 
 def test_parts_are_counted_only_where_there_was_a_plan(solved: Solved) -> None:
@@ -51,7 +60,7 @@ def test_parts_are_counted_only_where_there_was_a_plan(solved: Solved) -> None:
     for trace, planned in ((solved.trace, True), (direct, False)):
         assert (" of 1 part" in shown(trace)) is planned
         page = run_html(run_page(solved.conn, trace, "", str))
-        assert (" of 1 parts" in page) is planned
+        assert (" of 1 part, " in page) is planned
 
 
 def test_what_became_of_the_goal_tests_is_seen(solved: Solved) -> None:

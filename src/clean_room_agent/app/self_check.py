@@ -415,6 +415,10 @@ RAN = re.compile(
 """What runners print of tests that ran."""
 SHOWN = 5
 """The most failing tests that are named."""
+KEPT_FROM_COMPLETE = (
+    'no result is complete unless they pass then, or accept = "no-new-failures" in [testing] lets them fail'
+)
+"""What failing tests mean where all have to pass."""
 SHORT = 0.5
 """From this share of the timeout on, a line says that the tests are close to it."""
 
@@ -476,7 +480,8 @@ def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Check
         told = f"{key} {exit_code}; a result that ends in the same way is accepted"
         yield CheckFinding(name="exit code", text=told)
     if red:
-        named = f"already fail before any change, and may keep failing: {listed(red, SHOWN)}"
+        kept = "may keep failing" if runner.config.accept == "no-new-failures" else KEPT_FROM_COMPLETE
+        named = f"already fail before any change, and {kept}: {listed(red, SHOWN)}"
         yield CheckFinding(name="failing tests", text=named)
     yield from _missing(run, top)
 

@@ -301,7 +301,7 @@ def note_resumption(
     together = {"config": settings.data, "program_version": VERSION}
     noted = [
         *flags_event(flags),
-        (EventKind.RESUMED, "; ".join(changed) or "with nothing configured otherwise"),
+        (EventKind.RESUMED, "; ".join(changed) or "with the same configuration"),
         (EventKind.RESUMED_WITH, json.dumps(together, default=str, sort_keys=True)),
     ]
     if hint:

@@ -103,7 +103,10 @@ def table(outcomes: Sequence[JobOutcome]) -> Table:
 
 def verdict(summary: dict[str, Any]) -> str:
     """The last lines: how many tasks ended in which way, and the next command."""
-    ended = [f"{count} {status.replace('_', ' ')}" for status, count in summary["statuses"].items()]
+    ended = [
+        counted(count, "error") if status == "error" else f"{count} {status.replace('_', ' ')}"
+        for status, count in summary["statuses"].items()
+    ]
     if summary["not_begun"]:
         ended.append(f"{summary['not_begun']} not started")
     told = f"\n{counted(summary['tasks'], 'task')}: {', '.join(ended)}"

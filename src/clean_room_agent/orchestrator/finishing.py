@@ -37,6 +37,8 @@ from clean_room_agent.orchestrator.run import Run, names_file
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.test_runs.deciding import Deciding
 from clean_room_agent.orchestrator.test_runs.gate import (
+    FAILED_BEFORE,
+    SHOWN_NAMES,
     UNTESTED,
     FinalVerdict,
     ends_as_before,
@@ -302,18 +304,20 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
         judge_final,
         baseline,
         final,
-        runner.config.accept,
         planned=planned,
         goals=still_red(goals, final),
         kept=kept,
     )
-    verdict = judge()
+    verdict = judge(runner.config.accept)
     if not verdict.complete and settle_names(run, baseline, final, unchanged=before, changed=commits.head):
         return _judge(run, baseline, given)
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
-            verdict = judge(unstable=found)
+            verdict = judge(runner.config.accept, unstable=found)
+    others = final.red() - {goal.name for goal in goals.tests}
+    if not verdict.complete and goals.tests and others == final.red() and judge("no-new-failures").complete:
+        verdict = replace(verdict, reason=f"{FAILED_BEFORE}: {listed(sorted(others), SHOWN_NAMES)}")
     replaced = tampering(commits.diff(before, commits.head)) if verdict.complete else ()
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"

@@ -8,6 +8,7 @@ from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes, co
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import NO_THINKING
 from clean_room_agent.llm.probes import PROBE_NAME
+from clean_room_agent.orchestrator.test_runs.gate import FAILED_BEFORE
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
 
@@ -61,6 +62,7 @@ BY_CODE: Mapping[str, str] = {
 BUDGET = "budget spent"
 """The beginning of the reason of a run that used up one of its budgets."""
 RAISE_BUDGET = "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume {run}`"
+LET_THEM_FAIL = "if they may: `cra config set testing.accept no-new-failures`, then `cra solve --resume {run}`, which asks no model"
 PLURAL: Mapping[Cause, str] = {
     Cause.LIMIT: "ran to their limit",
     Cause.RUNAWAY: "repeated themselves and were stopped",
@@ -87,6 +89,8 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
     counts = tuple(sorted(causes.counts, key=_distance))
     weak = _weak_advice(causes)
     of_counts = weak or (_advice(counts[0]) if counts else "")
+    if reason.startswith(FAILED_BEFORE):  # whatever else failed on the way
+        return Ending(advice=LET_THEM_FAIL.format(run=run))
     advice = RAISE_BUDGET if reason.startswith(BUDGET) else of_counts
     return Ending(
         counts=counts,

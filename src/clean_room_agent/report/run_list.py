@@ -72,7 +72,7 @@ def result_lines(entry: RunOverview) -> list[str]:
         known = f"{entry.tests.tests_passed} passed, {entry.tests.tests_failed} failed"
         facts.append(f"tests exit {entry.tests.exit_code}" if entry.tests.tests_passed is None else known)
     lines = [", ".join(facts)] if facts else []
-    if entry.reason:
+    if entry.reason not in {"", entry.status}:
         lines.append(short_names(first_line(entry.reason)))
     return lines
 

@@ -185,7 +185,7 @@ def call_object(call: CallSummary, place: str, window: int) -> dict[str, Any]:
 def reason_of(trace: RunTrace) -> str:
     """Why it ended so; "" if that says itself."""
     if trace.run is not None:
-        return trace.run.reason
+        return "" if trace.run.reason == trace.run.status.value else trace.run.reason
     return trace.passes[0].row.detail if trace.passes else ""
 
 
@@ -258,7 +258,7 @@ def render_passes(trace: RunTrace, short: Callable[[str], str]) -> Group:
     for entry in trace.passes:
         parts.append(
             Text.assemble(
-                _mark(entry.row.success), (entry.place or entry.kind, "bold"), f"  {entry.row.detail}"
+                _mark(entry.row.success), " ", (entry.place or entry.kind, "bold"), f"  {entry.row.detail}"
             )
         )
         by = f"  {entry.kind} by {model_name(entry.row.execute_model) or 'no model'}, {_cost(entry)}"
@@ -334,7 +334,10 @@ def _pass_table(trace: RunTrace) -> Table:
     for entry in trace.passes:
         seconds = "" if entry.seconds is None else f"{entry.seconds:.1f}"
         detail = short_names(entry.row.detail) or (UNFINISHED if entry.row.success is None else "")
-        title = Text.assemble(_mark(entry.row.success), entry.place or entry.kind)
+        title = Table.grid(padding=(0, 1, 0, 0))  # a long name goes on below itself, not below the mark
+        title.add_column(no_wrap=True)
+        title.add_column(overflow="fold")
+        title.add_row(Text(*_mark(entry.row.success)), Text(entry.place or entry.kind))
         table.add_row(title, str(len(entry.calls)), f"{tokens_of(entry.calls):,}", seconds, Text(detail))
     return table
 
@@ -356,7 +359,7 @@ def _call_table(entry: PassTrace) -> Table:
 
 
 def _mark(success: bool | None) -> tuple[str, str]:
-    return ("· ", "yellow") if success is None else ("✓ ", "green") if success else ("✗ ", "red")
+    return ("·", "yellow") if success is None else ("✓", "green") if success else ("✗", "red")
 
 
 def _cost(entry: PassTrace) -> str:

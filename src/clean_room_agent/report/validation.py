@@ -7,6 +7,7 @@ from rich.text import Text
 
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.json_values import to_shown
+from clean_room_agent.languages.printed_values import strip_escapes
 from clean_room_agent.report.trace import RunTrace
 
 PlacedTests = tuple[tuple[str, ValidationRow], ...]
@@ -59,9 +60,9 @@ def render_tests(tests: PlacedTests, *, whole: bool) -> Group:
 
 
 def outputs(row: ValidationRow) -> list[tuple[str, str]]:
-    """(name, text) of what the run printed."""
+    """(name, text) of what the run printed, without a terminal's colours."""
     found = (("output", row.test_output), ("lint", row.lint_output), ("types", row.type_check_output))
-    return [(name, text) for name, text in found if text]
+    return [(name, strip_escapes(text)) for name, text in found if text]
 
 
 def counts(row: ValidationRow) -> str:

@@ -118,3 +118,11 @@ def test_what_is_said_of_a_comparison_is_no_value_of_its_call() -> None:
     assert concluded(VALUE, *said).wanted == WantedValue(text="4")
     refused = ((value("3", "asserted"), ("equal",)), (value("False", "wanted"), ()))
     assert concluded(VALUE, *refused).wanted is None
+
+
+def test_of_what_a_statement_raises_the_first_line_is_told() -> None:
+    seen = Observation(
+        raised=("AssertionError",), message="assert 'ab' == 'abc'\n  \n  - abc\n  ?   -\n  + ab"
+    )
+    assert seen.described() == "raises AssertionError: assert 'ab' == 'abc'"
+    assert Observation(raised=("KeyError",)).described() == "raises KeyError"

@@ -62,7 +62,10 @@ class Observation(Struct, frozen=True, kw_only=True):
     def described(self) -> str:
         """What it gave, in a few words."""
         if self.raised:
-            return f"raises {self.raised[0]}{': ' if self.message else ''}{self.message[:120]}"
+            first = self.message.strip().partition("\n")[
+                0
+            ]  # pytest's words for a comparison have a diff below
+            return f"raises {self.raised[0]}{': ' if first else ''}{first[:120]}"
         return self.shown
 
 

@@ -53,6 +53,8 @@ from clean_room_agent.orchestrator.test_runs.results import (
 from clean_room_agent.orchestrator.test_runs.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
+FAILED_BEFORE = "only tests still fail that failed before and are no goal"
+"""The beginning of the reason why a result is not complete, where [testing] accept could let these fail."""
 UNTESTED = "nothing was tested: the test command finds no tests"
 
 

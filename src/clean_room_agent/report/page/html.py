@@ -19,7 +19,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer
 
 from clean_room_agent.artifacts.goals import GoalOutcome
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.analysis import RunCost
 from clean_room_agent.db.raw.passes import ValidationRow
@@ -242,5 +242,6 @@ def _environment() -> jinja2.Environment:
     environment.filters["share"] = lambda part, whole: round(1000 * part / whole, 2) if whole else 0
     environment.filters["words"] = lambda value: str(value).replace("_", " ")
     environment.filters |= {"files": diff_files, "counts": counts, "outputs": outputs, "weights": weights}
+    environment.filters["counted"] = counted
     environment.filters |= {"ended": ended_words, "notes": notes, "tokens": tokens_of}
     return environment
