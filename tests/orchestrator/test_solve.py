@@ -189,6 +189,18 @@ def test_a_server_that_fails_before_any_step_ends_the_run(project: MemoryProject
         solved(project, fails)
 
 
+@pytest.mark.parametrize("given", [PlanGiven(), BOTH], ids=["the task", "a part"])
+def test_a_run_whose_budget_is_spent_plans_no_more(given: PlanGiven, project: MemoryProject) -> None:
+    memory = project.open(right, orchestrator={"max_calls": 1}, solve={"route": "planned"})
+    memory.meter.add(prompt_tokens=1, completion_tokens=1, latency_ms=1, window=1)
+    end = solve(memory.run, given, run_baseline(memory.run))
+    assert (end.result.status, end.result.reason) == (
+        RunStatus.PARTIAL,
+        "budget spent: 1 model call (max_calls = 1)",
+    )
+    assert memory.asked == []
+
+
 def test_a_run_whose_budget_is_spent_begins_no_step(project: MemoryProject) -> None:
     memory = project.open(right, orchestrator={"max_calls": 1})
     memory.meter.add(prompt_tokens=1, completion_tokens=1, latency_ms=1, window=1)

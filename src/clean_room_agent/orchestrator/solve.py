@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.names import relative_pass
+from clean_room_agent.artifacts.names import meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import (
     ENDS_RUN,
     Action,
@@ -34,6 +34,7 @@ from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.orchestrator.finishing import Solved, finish
 from clean_room_agent.orchestrator.goal_verdict import told_at_first
 from clean_room_agent.orchestrator.goals import collect_goals
+from clean_room_agent.orchestrator.journal import PASS
 from clean_room_agent.orchestrator.passes.adjust import adjust_part
 from clean_room_agent.orchestrator.passes.meta_plan import plan_parts
 from clean_room_agent.orchestrator.passes.part_plan import FailedPlan, plan_part
@@ -74,9 +75,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
         if given.single is not None:
             _follow(run, given.single)
         elif given.meta_plan is not None or not _done_directly(run, given, at_base):
-            _walk(
-                run, given.meta_plan or plan_parts(run, task_evidence(run, run.progress.accepted or baseline))
-            )
+            _walk(run, given.meta_plan or _parts(run, baseline))
     except ModelError as error:
         if not run.progress.plan.done:
             raise
@@ -163,6 +162,21 @@ def _follow(run: Run, plan: PartPlan) -> None:
     run.report_progress()
 
 
+def _parts(run: Run, baseline: TestRun) -> MetaPlan | None:
+    """The task in parts; None if there is no plan, or the budget is spent."""
+    if not _has_budget(run, meta_plan_pass(run.task.task_id)):
+        return None
+    return plan_parts(run, task_evidence(run, run.progress.accepted or baseline))
+
+
+def _has_budget(run: Run, pass_id: str) -> bool:
+    """Whether the planning pass was carried out before the run was resumed, or may be now; if not, the run stops."""
+    spent = "" if run.journal.has(pass_id, PASS) else run.journal.budget.spent()
+    if spent:
+        run.progress.stop.reason = f"budget spent: {spent}"
+    return not spent
+
+
 def _walk(run: Run, meta: MetaPlan | None) -> None:
     if meta is None:
         return
@@ -190,6 +204,8 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
     """Carry out a part; whether every step of its plan was accepted. It is replanned if the recovery table says so."""
     failed: FailedPlan | None = None
     while True:
+        if not _has_budget(run, part_plan_pass(run.task.task_id, part.id, failed.number if failed else 0)):
+            return False
         evidence = task_evidence(run, run.progress.accepted)
         plan = plan_part(run, meta, part, evidence, failed)
         if plan is None:
