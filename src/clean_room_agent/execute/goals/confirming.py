@@ -62,9 +62,8 @@ class Observation(Struct, frozen=True, kw_only=True):
     def described(self) -> str:
         """What it gave, in a few words."""
         if self.raised:
-            first = self.message.strip().partition("\n")[
-                0
-            ]  # pytest's words for a comparison have a diff below
+            # Below pytest's words for a comparison stands a diff.
+            first = self.message.strip().partition("\n")[0]
             return f"raises {self.raised[0]}{': ' if first else ''}{first[:120]}"
         return self.shown
 

@@ -146,12 +146,12 @@ def _likelihood(one: TriedAnswer) -> float:
 
 
 def size_of(one: TriedAnswer) -> int:
-    """How many tokens the change adds and takes away; those that only move are not counted."""
+    """`changed_tokens` of the candidate's change."""
     return changed_tokens(one.diff)
 
 
 def changed_tokens(diff: str) -> int:
-    """The same of a unified diff."""
+    """How many tokens a unified diff adds and takes away; those that only move are not counted."""
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     new, old = (
         Counter(token for line in lines if line.startswith(sign) for token in TOKEN.findall(line[1:]))
