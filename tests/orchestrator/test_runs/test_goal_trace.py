@@ -131,6 +131,16 @@ def test_fill():
 """
 
 
+@pytest.mark.parametrize(
+    "sets",
+    ["PYTHONPATH=lib", "env PYTHONPATH=lib:.", "export PYTHONPATH='lib';", 'PYTHONPATH="$PWD/lib" env'],
+)
+def test_a_command_that_sets_the_path_of_imports_itself_is_traced(tmp_path: Path, sets: str) -> None:
+    files = {"lib/chunks.py": CHUNKS, "test_chunks.py": CHUNK_TESTS}
+    trace = traced(tmp_path, files, ["test_chunks.py::test_fill"], command=f"{sets} {PYTEST}")
+    assert (trace.problem, [one.name for one in trace.functions]) == ("", ["chunked", "chunked_iter"])
+
+
 def test_a_failed_assertion_leads_to_the_function_that_the_passing_tests_do_not_suspect(
     tmp_path: Path,
 ) -> None:

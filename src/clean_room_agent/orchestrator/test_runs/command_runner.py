@@ -55,6 +55,7 @@ from clean_room_agent.orchestrator.test_runs.test_commands import (
     may_wait,
     read_watched,
     test_environment,
+    with_guard,
 )
 
 if TYPE_CHECKING:  # only a run that has a sandbox pays for it
@@ -468,7 +469,7 @@ def run_tests(
     report.parent.chmod(OWN)
     remove_tree(report)
     clear_guard_folder(report, left_out)
-    asked = reduce(lambda told, runner: runner.asked(told), TEST_RUNNERS, command)
+    asked = with_guard(reduce(lambda told, runner: runner.asked(told), TEST_RUNNERS, command))
     if sandbox is None:
         done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
     else:

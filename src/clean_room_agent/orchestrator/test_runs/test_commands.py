@@ -29,6 +29,7 @@ RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr
 """Programs that are next to the interpreter that they run in."""
 STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye", "pixi"})
 """Programs that start another with `run`."""
+SETS_PATH = re.compile(r"(?<![\w$.-])PYTHONPATH=")
 ANY_PYTHON = '"$(command -v python || command -v python3)"'
 FAULT_CODE = 3
 MAX_WORDS = 600
@@ -256,6 +257,13 @@ def test_environment(
     if "VIRTUAL_ENV" in env:
         env["VIRTUAL_ENV"] = _path_in_worktree(env["VIRTUAL_ENV"], worktree, repo_top)
     return env
+
+
+def with_guard(command: str) -> str:
+    """The command with the guard's folder first wherever it sets PYTHONPATH itself. Without that, its Python does not load the
+    guard, and of its tests no more is known than their report says.
+    """
+    return SETS_PATH.sub(lambda found: f"{found[0]}{shlex.quote(str(GUARD))}:", command)
 
 
 def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:
