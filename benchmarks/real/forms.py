@@ -1,14 +1,16 @@
 """Which forms repair one-line faults, and with how many answer tokens: the right place is given, nothing is planned.
 
     python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--only TEXT,...] [--forms NAME,...] [--faults N] [--tokens N]
-                                    [--model NAME | --base-url URL --model NAME] [--slots N] [--threads N] [--write]
+                                    [--model NAME | --base-url URL --model NAME] [--against NAME] [--slots N] [--threads N]
+                                    [--write]
 
 WORK and MIRRORS as for `python -m benchmarks.real`. The faults are those of `seeded.py`: a documented definition with one
 mutation; the goal is one example that fails. Requests are sent in the order in which the form makes them, until a candidate
 turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. Where that is a large change, a few
 more gaps are asked for, as in a run whose goal stands only in words, and the smallest green one counts. It is right if all
 examples hold, which nothing but the judge knows. Each answer is kept in WORK under what was asked, so a second run asks only what the
-first did not, and an order can be tried without a model.
+first did not, and an order can be tried without a model. `--against` compares with the kept answers of another model, such as the
+base of an adapter that the server answers with: the same faults, the same bound of tokens, exact McNemar.
 """
 
 import argparse
@@ -44,6 +46,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transports import openai
 from clean_room_agent.orchestrator.direct.candidates import changed_tokens
 from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, RIVAL_ROUNDS, SMALL
+from clean_room_agent.training.statistics import mcnemar
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 FORMS = ("masked", "function", "lines")
@@ -77,6 +80,10 @@ class Try(Struct, frozen=True, kw_only=True):
     reason: str = ""
     changed: int = 0
     """Tokens that a green one adds and takes away."""
+
+
+Results = dict[str, list[tuple[SeededFault, list[Try]]]]
+"""What was tried for each fault, by form."""
 
 
 class Solver(Struct, kw_only=True):
@@ -225,6 +232,26 @@ def end_of(tries: Sequence[Try]) -> Try:
     )
 
 
+def against(own: Results, other: Results, name: str, most: int) -> str:
+    """What one model repairs within the bound and the other does not, in Markdown; of faults for which both were asked."""
+    lines = [
+        "| form | faults | right | of the other | only here | only there | p | wrong | of the other |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for form, rows in own.items():
+        ended = {fault.id: end_of(tries) for fault, tries in other[form] if tries}
+        pairs = [(end_of(tries), ended[fault.id]) for fault, tries in rows if tries and fault.id in ended]
+        right = [tuple(end.outcome == "right" and end.tokens <= most for end in pair) for pair in pairs]
+        here, there = (sum(pair[side] and not pair[1 - side] for pair in right) for side in (0, 1))
+        first, second = (sum(pair[side] for pair in right) for side in (0, 1))
+        wrong, others = (sum(pair[side].outcome == "wrong" for pair in pairs) for side in (0, 1))
+        p = mcnemar(here, there)
+        lines.append(
+            f"| {form} | {len(pairs)} | {first} | {second} | {here} | {there} | {p:.3f} | {wrong} | {others} |"
+        )
+    return "\n".join([f"Beside {name}, right within {most} answer tokens:", "", *lines])
+
+
 def _diff(old: str, new: str) -> str:
     return "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))
 
@@ -243,7 +270,7 @@ def _outcome(done: str | Refused, seen: set[str], fault: SeededFault, judge: Exa
     return "wrong" if any(example.got for example in ran) else "right", ""
 
 
-def page(results: dict[str, list[tuple[SeededFault, list[Try]]]]) -> str:
+def page(results: Results) -> str:
     """The tables, in Markdown."""
     text = [
         "| form | faults | "
@@ -282,19 +309,19 @@ def page(results: dict[str, list[tuple[SeededFault, list[Try]]]]) -> str:
     return "\n".join(text)
 
 
-def run(asked: argparse.Namespace, bench: Bench, url: str) -> dict[str, list[tuple[SeededFault, list[Try]]]]:
-    """What each form did with each fault of the split."""
+def run(asked: argparse.Namespace, bench: Bench, url: str, model: str) -> Results:
+    """What each form did with each fault of the split; without `url` by the kept answers of the model."""
     client = None
     if url:
         config = ModelsConfig(
-            provider="openai", base_url=url, coding=asked.model, reasoning=asked.model, parallel=asked.slots
+            provider="openai", base_url=url, coding=model, reasoning=model, parallel=asked.slots
         )
         router = ModelRouter(config, BudgetConfig(context_window=asked.window, reserved_tokens=1024))
         client = ModelClient(
             router, openai.connect(config), MemorySink(), lambda: "2026-01-01T00:00:00+00:00"
         )
-    solver = Solver(client=client, folder=bench.work / "answers" / asked.model, lock=threading.Lock())
-    results: dict[str, list[tuple[SeededFault, list[Try]]]] = {form: [] for form in asked.forms}
+    solver = Solver(client=client, folder=bench.work / "answers" / model, lock=threading.Lock())
+    results: Results = {form: [] for form in asked.forms}
     chosen = [
         one
         for one in REPOSITORIES
@@ -354,6 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--base-url", default="", help="of a server that runs, without /v1")
     parser.add_argument("--kept", action="store_true", help="ask no model: only what was answered before")
+    parser.add_argument("--against", default="", metavar="NAME", help="a model that was asked before")
     parser.add_argument("--window", type=int, default=WINDOW)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--threads", type=int, default=0)
@@ -367,7 +395,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not url and not asked.kept:
                 options = {"slots": asked.slots, "window": asked.window, "threads": asked.threads}
                 url = stack.enter_context(serving(asked.model, models_folder(), **options)).base_url
-            text = page(run(asked, bench, url))
+            found = run(asked, bench, url, asked.model)
+            text = page(found)
+        if asked.against:
+            other = run(asked, bench, "", asked.against)
+            text += f"\n\n{against(found, other, asked.against, asked.tokens)}"
     except (BenchmarkError, FetchError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from benchmarks.real import forms
-from benchmarks.real.forms import Answered, Solver, Try, end_of, page, solve
+from benchmarks.real.forms import Answered, Solver, Try, against, end_of, page, solve
 from benchmarks.real.seeded import JUDGE, Example, SeededFault
 from msgspec import Struct
 
@@ -189,6 +189,15 @@ def test_the_table_counts_what_was_right_within_each_bound() -> None:
     text = page({"masked": [(FAULT, [right]), (FAULT, [right, late]), (FAULT, [])]})
     assert "| masked | 3 | 1 (33 %) | 1 (33 %) | 2 (66 %) | 2 (66 %) | 2 (66 %) | 0 | 90 |" in text
     assert "| masked | comment | line | 0 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |" in text
+
+
+def test_two_models_are_compared_on_the_faults_that_both_were_asked_about() -> None:
+    right = Try(form="masked", telling="comment", mask="line", draw=0, tokens=40, outcome="right")
+    late, wrong = msgspec.structs.replace(right, tokens=140), msgspec.structs.replace(right, outcome="wrong")
+    first, second, third = (msgspec.structs.replace(FAULT, id=name) for name in "abc")
+    own = {"masked": [(first, [right]), (second, [late]), (third, [right])]}
+    other = {"masked": [(first, [late]), (second, [wrong]), (third, [])]}
+    assert "| masked | 2 | 1 | 0 | 1 | 0 | 1.000 | 0 | 1 |" in against(own, other, "base", 100)
 
 
 def test_an_unknown_form_is_refused() -> None:
