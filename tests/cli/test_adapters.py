@@ -255,12 +255,3 @@ def test_what_is_not_there_is_said_with_what_is(shop: Project) -> None:
         code, _, err = cra(shop, server, "retire", OLLAMA_TAG)
         assert code == 2
         assert "its base is in force" in err
-
-
-def test_an_adapter_that_fills_gaps_is_not_judged_by_single_answers(shop: Project) -> None:
-    shop.configure("http://127.0.0.1:1")
-    with Record.open(shop.top, clock=lambda: NOW) as record:
-        adapter = trained(record, "coder:3b+fill-v1", "fill")
-    code, _, err = shop.run_here("adapters", "evaluate", str(adapter.id))
-    assert code == 2
-    assert "by what runs repair with it" in err

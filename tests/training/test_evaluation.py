@@ -12,12 +12,14 @@ from testing.client.scripted_transport import ScriptedTransport
 from tests.training.test_dataset import ORIGIN, answer
 from tests.training.test_deployment import NOW, trained
 
+from clean_room_agent.app.prompts import FILL
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
+from clean_room_agent.llm.filling import GAP_MARK
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, REFILTER, SCOPE_JUDGMENT, TASK_ANALYSIS
@@ -117,6 +119,41 @@ def test_a_plan_is_worth_the_share_of_files_it_names() -> None:
     (pair,) = compared(META_PLAN, [row(META_PLAN, plan)], plan, less).pairs
     assert pair.base.value == 1.0
     assert pair.candidate.value == pytest.approx(1 - 1 / len(set(files)))
+
+
+def gap(before: str, wanted: str, behind: str) -> TrainingRow:
+    asked = (Message(role="user", content=f"{before}{GAP_MARK}{behind}"),)
+    return TrainingRow(prompt=asked, completion=answer(wanted), origin=ORIGIN)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "behind", "said", "value", "readable"),
+    [
+        (" a + b", "\n", " a + b", 1.0, True),
+        (" a + b", "\n", "a + b \n    more", 1.0, True),
+        (" a == b", ":\n    pass\n", " a == b:", 1.0, True),
+        (" a == b", ":\n    pass\n", " a == b or c:", 0.0, True),
+        (" a + b", "\n", " a - b", 0.0, True),
+        ("    x = 1\n    y = 2", "\n    return x\n", "    x = 1\n    y = 2\n    return x\n", 1.0, True),
+        (" a + b", "\n", RawAnswer(request_body="", text=" a + b", finish="length"), 0.0, False),
+    ],
+)
+def test_the_text_of_a_gap_is_worth_whether_it_stood_there(
+    wanted: str, behind: str, said: str | RawAnswer, value: float, readable: bool
+) -> None:
+    (pair,) = compared(FILL, [gap("def f(a, b):\n    return", wanted, behind)], "nothing\n", said).pairs
+    assert (pair.base.value, pair.candidate.value) == (0.0, value)
+    assert pair.candidate.readable is readable
+
+
+def test_a_gap_is_asked_about_as_one_and_ends_where_a_run_would_end_it() -> None:
+    (question,) = questions_of(FILL, [gap("x =", " 1\n", "\n\ny = 2\n")]).questions
+    one, seen = arm("c:1", FILL, lambda _: " 1")
+    require_same_answers(FILL, [question], one, {question.row.id: " 1"}, pass_id="p")
+    sent = seen.requests[0].gap
+    assert sent is not None
+    assert (sent.before, sent.after, sent.stop) == ("x =", "\n\ny = 2\n", ("\n\n\n", "\ny = 2"))
+    assert seen.requests[0].model.tag == "c:1"
 
 
 def test_what_cannot_be_scored_is_left_out_with_its_reason(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.filling import FILL_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
@@ -116,11 +115,6 @@ def evaluate(
         row = parts.adapter(adapter)
         folder = parts.dataset(row, dataset)
         prompts = parts.prompts(row, also)
-        if FILL_NAME in {prompt.name for prompt in prompts}:
-            raise UsageError(
-                "what fills gaps is not judged by single answers, but by what runs repair with it",
-                hint="`cra adapters deploy --force REASON` lets runs use it",
-            )
         asks_edits = PassType.IMPLEMENT.value in {prompt.name for prompt in prompts}
         searched = (parts.workspace.repo, *clones) if asks_edits else ()
         edits = EditSteps([_open_clone(stack, path) for path in searched])

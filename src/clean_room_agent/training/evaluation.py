@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     ADAPTER_EVALUATIONS,
@@ -27,9 +28,11 @@ from clean_room_agent.db.raw.training import (
     list_evaluations,
 )
 from clean_room_agent.errors import ArtifactError, UsageError
+from clean_room_agent.execute.forms.masked import MOST_TOKENS
 from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.filling import FILL_NAME, GAP_MARK, FillRequest
 from clean_room_agent.llm.prompt import Prompt, Verbatim, verbatim
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.training.dataset import TrainingRow, read_rows
@@ -131,10 +134,10 @@ def questions_of(
     """
     words, named = words_of(prompt), NAMED.get(prompt.name)
     edits = edits or EditSteps()
-    if words is None and named is None and prompt.name != PassType.IMPLEMENT.value:
+    if words is None and named is None and prompt.name not in {PassType.IMPLEMENT.value, FILL_NAME}:
         raise ArtifactError(
             f"answers to {prompt.name} cannot be scored",
-            hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value}))}",
+            hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value, FILL_NAME}))}",
         )
     kept: list[HeldoutQuestion] = []
     left_out: Counter[str] = Counter()
@@ -145,6 +148,8 @@ def questions_of(
             left_out["its right answer cannot be read"] += 1
         elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1
+        elif prompt.name == FILL_NAME:
+            kept.append(HeldoutQuestion(row=row, score=_is_filled_with(wanted, _behind_gap(row))))
         elif words is not None:
             kept.append(HeldoutQuestion(row=row, truth=wanted.word == words[0]))
         elif named is not None:
@@ -163,6 +168,23 @@ def questions_of(
     return Heldout(
         questions=tuple(kept), left_out=dict(sorted(left_out.items())), limited=dict(sorted(limited.items()))
     )
+
+
+def _is_filled_with(wanted: str, behind: str) -> Callable[[Any], float]:
+    """1 for the text that stood in the gap, apart from white space around it, and what of `behind` is written once more."""
+    rest = behind.partition("\n")[0].strip()
+
+    def score(answer: str) -> float:
+        written = answer.strip()
+        return float(
+            written == wanted.strip() or (bool(rest) and written.startswith(f"{wanted.strip()}{rest}"))
+        )
+
+    return score
+
+
+def _behind_gap(row: TrainingRow) -> str:
+    return row.prompt[-1].content.partition(GAP_MARK)[2]
 
 
 def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:
@@ -242,12 +264,16 @@ def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
 def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
     """Whether the row asks this prompt."""
     text = row.prompt[-1].content
+    if prompt.name == FILL_NAME:
+        return text.count(GAP_MARK) == 1
     return prompt.heading in text.split("\n") and text == text.strip()
 
 
 def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
+    if prompt.name == FILL_NAME:
+        return _fill(question, arm, pass_id)
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
     longest = prompt.max_answer_tokens
     if (
@@ -269,6 +295,20 @@ def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id:
         return Scored(value=question.score(reply.value), latency_ms=latency), reply.text
     said = float(reply.value.word == words[0])
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
+
+
+def _fill(question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
+    """The scored text of a gap; one that does not end counts as unreadable."""
+    before, _, behind = question.row.prompt[-1].content.partition(GAP_MARK)
+    lines = question.row.completion[-1].content.count("\n")
+    following = next((line.rstrip() for line in behind.split("\n")[1:] if line.strip()), "")
+    stop = ("\n",) if not lines else ("\n\n\n", *((f"\n{following}",) if following else ()))
+    request = FillRequest(
+        before=SourcedText(before), after=SourcedText(behind), stop=stop, max_tokens=MOST_TOKENS
+    )
+    reply = arm.models.fill(request, pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"), item=question.row.id)
+    value = question.score(reply.text) if reply.whole else 0.0
+    return Scored(value=value, readable=reply.whole, latency_ms=float(reply.latency_ms)), reply.text
 
 
 def _groups(question: HeldoutQuestion) -> dict[str, str]:
