@@ -3,6 +3,7 @@ completed first, and threads are notified, since only the main one receives sign
 """
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -36,6 +37,20 @@ def raise_if_stopped() -> None:
     stop = _STOP.get()
     if stop is not None and stop.is_set():
         raise KeyboardInterrupt
+
+
+def end_with_parent() -> None:
+    """From now on, this process of multiprocessing is sent SIGTERM when the one that began it ends, however it ends."""
+    from multiprocessing import parent_process  # takes ten milliseconds, and few commands have such processes
+
+    parent = parent_process()
+    assert parent is not None, "nothing of multiprocessing"
+
+    def wait() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 class Interrupts:

@@ -8,11 +8,9 @@ import json
 import multiprocessing
 import os
 import signal
-import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -37,7 +35,7 @@ from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import ENDED, WHOLE, RunStatus
-from clean_room_agent.cancellation import on_interrupt
+from clean_room_agent.cancellation import end_with_parent, on_interrupt
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
@@ -292,17 +290,10 @@ def serve(job: BatchJob, answer: Connection) -> None:
     The process has a separate process group: Ctrl-C at the terminal reaches only the batch, which passes it on once.
     """
     os.setpgid(0, 0)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     outcome = solve_job(job, (EventSender(answer),))
     with contextlib.suppress(BrokenPipeError):
         answer.send(outcome)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _recorded_run(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
+from clean_room_agent.cancellation import end_with_parent
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.log import stream_changes, walk
 from clean_room_agent.json_values import from_plain
@@ -127,7 +128,7 @@ def make_shards(
         return
     # Not forked: threads of this process may hold locks.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=min(jobs, len(units)), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(jobs, len(units)), context, initializer=end_with_parent) as pool:
         waiting = [pool.submit(make, unit) for unit in units]
         try:
             for number, done in enumerate(as_completed(waiting), 1):
