@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.loop.data import TEST, TRAIN
-from benchmarks.real import exercises, fixes
+from benchmarks.real import exercises, fixes, seeded
 from benchmarks.real.planted import repositories
 from benchmarks.real.tasks import EXCLUDED, Bench, Report, Task
 
@@ -13,7 +13,8 @@ from clean_room_agent.training.commit_sources import read_exclusions
 
 def test_what_is_measured_on_is_on_the_list_that_training_leaves_out() -> None:
     excluded = read_exclusions(EXCLUDED)
-    measured = [*(one.name for one in repositories()), exercises.REPOSITORY, fixes.OCTOPACK, fixes.QUIXBUGS]
+    measured = [one.name for one in (*repositories(), *seeded.REPOSITORIES)]
+    measured += [exercises.REPOSITORY, fixes.OCTOPACK, fixes.QUIXBUGS]
     assert excluded.repositories == {name.lower() for name in measured}
     assert not any(excluded.has(name) for name in (*TRAIN, *TEST))
 
