@@ -11,10 +11,10 @@ from pydantic import BaseModel
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.llm.answers import (
     YES_OR_NO,
-    BadAnswer,
     Choice,
     JsonAnswer,
     OneWord,
+    ParseFault,
     TextAnswer,
     TokenChoice,
     quote_lines,
@@ -69,15 +69,15 @@ def test_an_object_is_found_among_prose_fences_and_thinking(text: str) -> None:
 )
 def test_a_broken_object_is_a_typed_fault(text: str, kind: str, fault: str) -> None:
     answer = READER.read(text)
-    assert isinstance(answer, BadAnswer)
+    assert isinstance(answer, ParseFault)
     assert answer.kind == kind
     assert fault in answer.fault
 
 
 @given(st.text())
 def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
-    assert isinstance(READER.read(text), Plan | BadAnswer)
-    assert isinstance(YES_OR_NO.read(text), Choice | BadAnswer)
+    assert isinstance(READER.read(text), Plan | ParseFault)
+    assert isinstance(YES_OR_NO.read(text), Choice | ParseFault)
 
 
 @given(st.text(), st.lists(st.integers()), st.text(alphabet="abc \n`"), st.text(alphabet="abc \n`"))
@@ -104,7 +104,7 @@ def test_the_word_is_the_verdict_without_probabilities(text: str, word: str) -> 
 @pytest.mark.parametrize("text", ["maybe", "either yes or no", "Not sure", "nothing", "42"])
 def test_what_is_neither_yes_nor_no_is_no_verdict(text: str) -> None:
     answer = YES_OR_NO.read(text)
-    assert isinstance(answer, BadAnswer)
+    assert isinstance(answer, ParseFault)
     assert answer.kind == "not_a_verdict"
 
 
@@ -171,7 +171,7 @@ def test_the_likeliest_of_three_words_counts_with_its_share_of_the_three() -> No
 
 def test_a_text_that_only_opens_thinking_is_read_in_one_pass() -> None:
     text = "<think>" * 100_000  # a search from each of them to the end would take minutes
-    assert isinstance(TextAnswer(str).read(text), BadAnswer)
+    assert isinstance(TextAnswer(str).read(text), ParseFault)
     assert TextAnswer(str).read(f"a{text}") == f"a{text}"
 
 
@@ -246,7 +246,7 @@ def test_an_answer_of_many_braces_is_read_in_no_time(piece: str) -> None:
 
 
 def test_a_repair_begins_with_the_original_prompt_and_shows_answer_and_fault() -> None:
-    bad = BadAnswer(kind="schema", fault="steps: Field required")
+    bad = ParseFault(kind="schema", fault="steps: Field required")
     assert repair_prompt(SourcedText("# Plan\n\nDo it."), '{"a": 1}\n# Plan', bad, max_tokens=9) == snapshot("""\
 # Plan
 
@@ -270,7 +270,7 @@ def test_a_long_answer_is_quoted_in_whole_lines() -> None:
 
 def test_what_was_asked_keeps_its_sources_and_the_rest_is_about_the_refused_answer() -> None:
     asked = sourced("Do it.", PromptSource.TASK)
-    text = repair_prompt(asked, "no\nway", BadAnswer(kind="schema", fault="f"), max_tokens=9)
+    text = repair_prompt(asked, "no\nway", ParseFault(kind="schema", fault="f"), max_tokens=9)
     lines = text.split("\n")
     assert [(span.source, lines[span.first - 1 : span.last]) for span in text.spans] == [
         (PromptSource.TASK, ["Do it."]),

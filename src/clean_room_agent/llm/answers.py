@@ -1,4 +1,4 @@
-"""Reads a model's answer: a typed value, or a `BadAnswer` that says what is wrong and is shown to the model once.
+"""Reads a model's answer: a typed value, or a `ParseFault` that says what is wrong and is shown to the model once.
 
 Nothing here raises.
 """
@@ -20,7 +20,9 @@ from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
+FaultKind = Literal[
+    "empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"
+]
 YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
 MIN_VERDICT_MASS = 0.1
@@ -84,10 +86,10 @@ QUOTED_CHARS = 1500
 """At most so much of the faulty answer is shown, in whole lines."""
 
 
-class BadAnswer(Struct, frozen=True, kw_only=True):
+class ParseFault(Struct, frozen=True, kw_only=True):
     """An answer that cannot be used. `fault` is written for the model that gave it."""
 
-    kind: BadKind
+    kind: FaultKind
     fault: str
 
     @property
@@ -139,7 +141,7 @@ class AnswerReader(Struct, Generic[AnswerT], frozen=True):
         return ""
 
     @abstractmethod
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:
         """Parse the answer into a value, or say what is wrong with it."""
 
 
@@ -154,20 +156,20 @@ class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
         """The model's JSON schema, strict."""
         return strict_schema(self.model)
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | ParseFault:  # noqa: ARG002 - AnswerReader's signature
         """The first object that fits the model, or the faults of the first object if none does."""
         shown = visible(text)
         if not shown:
-            return BadAnswer(kind="empty", fault=_why_empty(text))
-        first_fault: BadAnswer | None = None
+            return ParseFault(kind="empty", fault=_why_empty(text))
+        first_fault: ParseFault | None = None
         for start, end in _objects(shown):
             value = self._validate(shown[start:end])
-            if not isinstance(value, BadAnswer):
+            if not isinstance(value, ParseFault):
                 return value
             first_fault = first_fault or value
-        return first_fault or BadAnswer(kind="not_json", fault=_why_not_json(shown))
+        return first_fault or ParseFault(kind="not_json", fault=_why_not_json(shown))
 
-    def _validate(self, candidate: str) -> ModelT | BadAnswer:
+    def _validate(self, candidate: str) -> ModelT | ParseFault:
         from pydantic import ValidationError
 
         try:
@@ -179,7 +181,7 @@ class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
                 for error in errors
             ]
             more = f"; and {len(faults) - MAX_FAULTS} more" if len(faults) > MAX_FAULTS else ""
-            return BadAnswer(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
+            return ParseFault(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
 
 
 class OneWord(AnswerReader[Choice], frozen=True):
@@ -202,7 +204,7 @@ class OneWord(AnswerReader[Choice], frozen=True):
         forms = [form for word in self.words for form in (word, word.capitalize())]
         return f"root ::= {' | '.join(map(json.dumps, forms))}\n"
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | BadAnswer:
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | ParseFault:
         """The word of the first token that is not white space, else of the text."""
         weighed = _weigh(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
         if weighed is not None:
@@ -210,28 +212,28 @@ class OneWord(AnswerReader[Choice], frozen=True):
         shown = visible(text)
         listed = f"{', '.join(self.words[:-1])} or {self.words[-1]}"
         if not shown:
-            return BadAnswer(kind="empty", fault=f"{_why_empty(text)}; answer {listed}")
+            return ParseFault(kind="empty", fault=f"{_why_empty(text)}; answer {listed}")
         any_word = "|".join(self.words)
         leading = re.match(rf"[\W_]*({any_word})\b", shown, re.IGNORECASE)
         found = [leading[1]] if leading else re.findall(rf"\b({any_word})\b", shown, re.IGNORECASE)
         said = {word.lower() for word in found}
         if len(said) == 1:
             return Choice(word=said.pop())
-        return BadAnswer(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
+        return ParseFault(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
 
 
 YES_OR_NO: Final = OneWord((YES, NO))
 
 
 class TextAnswer(AnswerReader[AnswerT], Generic[AnswerT], frozen=True):
-    """Free text, read by a function of the prompt; it must return a `BadAnswer` rather than raise."""
+    """Free text, read by a function of the prompt; it must return a `ParseFault` rather than raise."""
 
-    parse: Callable[[str], AnswerT | BadAnswer]
+    parse: Callable[[str], AnswerT | ParseFault]
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:  # noqa: ARG002 - AnswerReader's signature
         """Apply the function to the text behind the thoughts."""
         if not visible(text):
-            return BadAnswer(kind="empty", fault=_why_empty(text))
+            return ParseFault(kind="empty", fault=_why_empty(text))
         start, end = answer_span(text)
         return self.parse(text[start:end])
 
@@ -362,7 +364,7 @@ def _bare(token: str) -> str:
     return token.strip(_DECORATION).lower()
 
 
-def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tokens: int) -> SourcedText:
+def repair_prompt(original: SourcedText, answer: str, bad: ParseFault, *, max_tokens: int) -> SourcedText:
     """The original prompt, unchanged so that a server's prefix cache applies, then the bad answer and its fault."""
     # A repetition or a copy is not shown again: it is what the model would pick up most readily.
     quoted = "" if bad.kind in {"copied", "repeated"} else quote_lines(answer)

@@ -7,7 +7,7 @@ from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit, render_edits
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 SIMPLE = """<edit file="src/a.py">
 <search>
@@ -52,13 +52,13 @@ EDITS = st.one_of(
 
 def edits_of(text: str) -> tuple[PatchEdit, ...]:
     read = parse_edits(text)
-    assert not isinstance(read, BadAnswer), read
+    assert not isinstance(read, ParseFault), read
     return read
 
 
-def fault_of(text: str) -> BadAnswer:
+def fault_of(text: str) -> ParseFault:
     read = parse_edits(text)
-    assert isinstance(read, BadAnswer), read
+    assert isinstance(read, ParseFault), read
     return read
 
 
