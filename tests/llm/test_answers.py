@@ -19,6 +19,7 @@ from clean_room_agent.llm.answers import (
     TokenChoice,
     quote_lines,
     repair_prompt,
+    thinking_only,
 )
 
 GOOD = '{"steps": [1, 2], "summary": "s"}'
@@ -186,6 +187,11 @@ THOUGHTS = {
     "a blank in the mark": ("<think>", "</ think >"),
     "a name of its own": ("<scratchpad>", "</scratchpad>"),
     "another": ("<longcat_think>", "</longcat_think>"),
+    "bars": ("<|think|>", "<|/think|>"),
+    "bars, and a slash before them": ("<|thinking|>", "</|thinking|>"),
+    "begin and end": ("<|begin_of_thinking|>", "<|end_of_thinking|>"),
+    "start and end": ("<|think_start|>", "<|think_end|>"),
+    "brackets": ("[REASONING]", "[/REASONING]"),
     "gpt-oss": (
         "<|channel|>analysis<|message|>",
         "<|end|><|start|>assistant<|channel|>final<|message|>",
@@ -214,6 +220,34 @@ def test_only_what_follows_the_thoughts_is_read(name: str, opened: bool) -> None
     assert weighed.confidence == pytest.approx(1)
     unsure = tuple(TokenChoice(token=token, top=((token, -0.1),)) for token in ("no", "Yes"))
     assert YES_OR_NO.read(f"{thought}Yes", unsure) == Choice(word="yes")
+
+
+NEVER_CLOSED = ("<think>", "<|think|>", "[THINK]", "<reasoning>", "<|channel|>analysis<|message|>")
+
+
+@pytest.mark.parametrize("opening", NEVER_CLOSED)
+def test_an_answer_at_the_end_of_a_thought_that_is_never_closed_is_read(opening: str) -> None:
+    reader: TextAnswer[str] = TextAnswer(lambda text: text)
+    thought = f"{opening}\nThe `a` of {{x}} is wrong.\n"
+    edit = '<edit file="a.py">\n<search>\n{"a": 1}\n</search>\n<replacement>\n```\n</replacement>\n</edit>'
+    for answer in ("```python\na = {}\n```", edit, f'{edit}\n\n<delete file="b.py"/>', GOOD):
+        assert reader.read(f"{thought}{answer}\n<|im_end|>") == answer
+    assert READER.read(f"{thought}```json\n{GOOD}\n```\n") == READER.read(GOOD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me see.",
+        f"{GOOD} or so",
+        f"Perhaps\n{GOOD}\nNo, rather\n{GOOD}",
+        "It begins\n```python\na = 1\n",
+        "```python\na = 1\n```\nis wrong, so\n```python\na = 2\n```",
+    ],
+)
+@pytest.mark.parametrize("opening", NEVER_CLOSED)
+def test_what_may_be_a_draft_in_a_thought_that_is_never_closed_is_no_answer(opening: str, text: str) -> None:
+    assert READER.read(f"{opening}\n{text}") == ParseFault(kind="empty", fault=thinking_only(None))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
@@ -33,16 +33,15 @@ MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 AnswerT = TypeVar("AnswerT")
 ModelT = TypeVar("ModelT", bound="BaseModel")
+_THINKING = r"(?:think(?:ing)?|thoughts?|reasoning)"
 _THOUGHTS = (
-    (r"<think>", r"</think>"),
-    (r"<thinking>", r"</thinking>"),
-    (r"<thought>", r"</thought>"),
-    (r"<reasoning>", r"</reasoning>"),
-    (r"<seed:think>", r"</seed:think>"),
-    (r"\[THINK\]", r"\[/THINK\]"),
+    (rf"<\|?(?:seed:)?{_THINKING}\|?>", r"</seed:think>"),
+    (rf"\[{_THINKING}\]", rf"\[/{_THINKING}\]"),
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
-    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>(?:\s*<\|START_(?:RESPONSE|TEXT)\|>)?"),
-    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (
+        rf"<\|(?:(?:start|begin)_(?:of_)?{_THINKING}|{_THINKING}_(?:start|begin))\|>",
+        rf"<\|(?:end_(?:of_)?{_THINKING}|{_THINKING}_end)\|>(?:\s*<\|START_(?:RESPONSE|TEXT)\|>)?",
+    ),
     (r"<\|channel>\s*thought", r"<channel\|>"),
     (r"<unused94>", r"<unused95>"),
     (r"Here is my thought process:", r"^Here is my response:[ \t]*$"),
@@ -55,8 +54,8 @@ _THOUGHTS = (
 """How models' templates open and close thoughts; the last is gpt-oss's, whose answer is a channel of its own, and the one
 that begins with `analysis` what is left of it where a server takes the marks out.
 """
-_ALSO_CLOSED = r"</\s*(?:\w*think(?:ing)?|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad|\w+_monologue)\s*>"
-"""How models close thoughts that no template asks for; an answer may follow where such a thought is never closed."""
+_ALSO_CLOSED = rf"<(?:/\s*\|?|\|/)\s*(?:\w*{_THINKING}|thought_process|reflection|analysis|scratchpad|\w+_monologue)\s*\|?>"
+"""How models close thoughts that templates open alike, or do not ask for: what those open may as well be text."""
 _OPENED = re.compile(rf"\s*(?:{'|'.join(opening for opening, _ in _THOUGHTS)})", re.IGNORECASE)
 _CLOSED = re.compile(
     "|".join([*(closing for _, closing in _THOUGHTS), _ALSO_CLOSED]), re.IGNORECASE | re.MULTILINE
@@ -251,8 +250,8 @@ def thinks(text: str, thinking: str) -> bool:
 
 def answer_span(text: str) -> tuple[int, int]:
     """Where the answer in a model's text begins and ends, as character offsets: behind the last mark that closes a thought,
-    whether or not one opened it (a template may have written that), and before left-over marks of its end. A text that
-    opens a thought and never closes it holds no answer.
+    whether or not one opened it (a template may have written that), and before left-over marks of its end. Of a text that
+    opens a thought and never closes it, the blocks are the answer with which it ends, if there are no others.
 
     Marks inside of what an answer may quote are text: in an edit, a JSON string, a code block, or quotes.
     """
@@ -263,7 +262,47 @@ def answer_span(text: str) -> tuple[int, int]:
     for mark in reversed(closed):
         if not _is_quoted(text[:end], mark.start(), mark.end(), objects):
             return mark.end(), end
-    return (end if _OPENED.match(text) else 0), end
+    opened = _OPENED.match(text)
+    return (_blocks_at_end(text[:end], opened.end()) if opened else 0), end
+
+
+def _blocks_at_end(text: str, thought: int) -> int:
+    """Where the edits, JSON objects and code blocks begin, each on a line of its own, with which the thought from the offset on ends;
+    the text's end if there are none, or if one stands apart, which may be a draft.
+    """
+    start = len(text)
+    for begin, end in reversed(list(_outermost([*_tagged(text), *_fenced(text), *_objects(text)]))):
+        before = text[max(thought, text.rfind("\n", 0, begin)) : begin]
+        if text[end:start].strip() or before.strip():
+            return len(text)
+        start = begin
+    return start
+
+
+def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans that begin in no other, in order."""
+    behind = 0
+    for begin, end in sorted(spans):
+        if begin >= behind:
+            yield begin, end
+            behind = end
+
+
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of edits begin and end."""
+    depth = begin = 0
+    for tag in _BLOCK_TAG.finditer(text):
+        begin = begin if depth else tag.start()
+        depth = max(depth + (0 if tag[2] else -1 if tag[1] else 1), 0)
+        if not depth:
+            yield begin, tag.end()
+
+
+def _fenced(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of code begin and end."""
+    marks = list(_FENCE.finditer(text))
+    for opening, closing in zip(marks[::2], marks[1::2], strict=False):
+        yield opening.start(), closing.end()
 
 
 def _is_quoted(text: str, start: int, end: int, objects: list[tuple[int, int]]) -> bool:
