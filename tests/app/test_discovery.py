@@ -176,6 +176,7 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"site/manage.py": "", "site/polls/tests.py": "from django.test import TestCase\n"},
         "cd site && python3 manage.py test",
     ),
+    "nose2": ({**TESTS, "unittest.cfg": "[unittest]\n"}, "python3 -m nose2 -v"),
     "Django by pytest": ({"manage.py": "", "pytest.ini": "[pytest]\n", "polls/tests.py": ""}, PYTEST),
     "Python in a folder": (
         {"backend/pyproject.toml": "[tool.pytest]\n", "backend/uv.lock": "", "backend/tests/test_a.py": BARE},

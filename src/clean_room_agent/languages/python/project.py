@@ -1,4 +1,4 @@
-"""How a repository's tests in Python are run, judging by its files: by pytest, by unittest, or by Django's command."""
+"""How a repository's tests in Python are run, judging by its files: by pytest, by unittest, or by the command of Django or nose2."""
 
 import shlex
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def pytest_command(files: RepositoryFiles) -> str:
 
 
 def unittest_command(files: RepositoryFiles) -> str:
-    """The command of unittest, or Django's own, where neither a configuration nor an import shows pytest; "" otherwise."""
+    """The command of unittest, Django or nose2, where neither a configuration nor an import shows pytest; "" otherwise."""
     return _in_project(files, _unittest_command)
 
 
@@ -59,7 +59,7 @@ def _project_folder(files: RepositoryFiles) -> str:
 
 def _pytest_command(files: RepositoryFiles) -> str:
     if not _configures_pytest(files):
-        if _django_command(files) or (files.python_tests and _unittest_command(files)):
+        if _own_command(files) or (files.python_tests and _unittest_command(files)):
             return ""
         if not files.python_tests:
             return _hatch_script(files)
@@ -69,8 +69,8 @@ def _pytest_command(files: RepositoryFiles) -> str:
 def _unittest_command(files: RepositoryFiles) -> str:
     if _configures_pytest(files):
         return ""
-    if django := _django_command(files):
-        return django
+    if own := _own_command(files):
+        return own
     texts = [files.text(path) for path in files.python_tests[:LOOKED_AT]]
     if any("import pytest" in text or "from pytest" in text for text in texts):
         return ""
@@ -78,8 +78,11 @@ def _unittest_command(files: RepositoryFiles) -> str:
     return "" if options is None else f"{_interpreter(files)} -m unittest {options}"
 
 
-def _django_command(files: RepositoryFiles) -> str:
-    return f"{_interpreter(files)} manage.py test" if "manage.py" in files.paths else ""
+def _own_command(files: RepositoryFiles) -> str:
+    """That of Django or nose2; "" where neither is used."""
+    if "manage.py" in files.paths:
+        return f"{_interpreter(files)} manage.py test"
+    return f"{_interpreter(files)} -m nose2 -v" if files.first(("nose2.cfg", "unittest.cfg")) else ""
 
 
 def _configures_pytest(files: RepositoryFiles) -> bool:

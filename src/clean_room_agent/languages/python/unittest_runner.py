@@ -26,9 +26,11 @@ NAMED_PARTS = 3
 RULE = "=" * 70
 THIN_RULE = "-" * 70
 HEADING = re.compile(
-    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+) \((?P<where>[\w.-]+)\)(?P<sub> [(\[].*)?"
+    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+)(?: \((?P<where>[\w.-]+)\)(?P<sub> [(\[].*)?)?"
 )
 TEST = re.compile(r"(?P<method>\w+) \((?P<where>[\w.-]+)\)(?: \.\.\. ?(?P<rest>.*))?")
+NAMED = re.compile(r"(?P<method>[\w.]+\.\w+(?::\d+)?)(?P<where>)(?: \.\.\. (?P<rest>\w.*))?")
+"""A function as nose2 prints it: by its full name, and the number of its arguments, which stand in the next line."""
 STATUS = re.compile(
     r"(?:.*? \.\.\. ?)?(?P<word>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)"
 )
@@ -109,6 +111,10 @@ def read_unittest(text: str) -> Reading | None:
     failures, red = _printed_failures(text[: ran[-1].start()])
     listed = _listed(text[: ran[-1].start()])
     outcomes = merge([*listed, *red])
+    failing = sum(counts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+    problem = (
+        f"unittest names no failing test, and its last line says {verdict[0]}" if failing and not red else ""
+    )
     unhappy = ("failures", "errors", "skipped", "expected failures", "unexpected successes")
     return Reading(
         report=TestReport(
@@ -117,13 +123,17 @@ def read_unittest(text: str) -> Reading | None:
             collected=collected,
             passed=max(0, collected - sum(counts.get(name, 0) for name in unhappy)),
             named=collected > 0 and len({name for name, _ in listed}) >= collected,
+            whole=not problem,
+            problem=problem,
         ),
         failures=failures,
     )
 
 
-def test_name(method: str, where: str) -> str:
-    """`module.Class.method` from either form that Python versions print."""
+def test_name(method: str, where: str | None) -> str:
+    """`module.Class.method` from either form that Python versions print, or from the full name alone."""
+    if not where:
+        return method
     return where if where.endswith("." + method) else f"{where}.{method}"
 
 
@@ -150,7 +160,7 @@ def _listed(text: str) -> list[tuple[str, Outcome]]:
     found: list[tuple[str, Outcome]] = []
     name = ""
     for line in text.partition(RULE)[0].split("\n"):
-        test = TEST.match(line.strip())
+        test = TEST.match(line.strip()) or NAMED.fullmatch(line.strip())
         if test:
             name = test_name(test["method"], test["where"])
         status = STATUS.fullmatch(line.strip())
