@@ -25,10 +25,17 @@ from clean_room_agent.llm.answers import ParseFault, answer_span
 
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
-FILE = ("file", "path", "filename", "file_path", "filepath")
+FILE = ("file", "path", "filename", "file_path", "filepath", "name", "src")
 """The attribute that names the file, and what models write in its place."""
-KEYWORD = re.compile(r"(?:async\s+)?(?:def|class|function|func)\s+|\(\)\Z")
-"""What models write around the name of a definition."""
+KEYWORD = re.compile(r"\A(?:async\s+)?(?:def|class|function|func)\s+|(?:\(.*\)(?:\s*->[^:]*)?)?\s*[:{]?\Z")
+"""What models write around the name of a definition: the rest of its first line."""
+LINES = re.compile(r":\d+(?:-\d+)?\Z")
+"""What they write behind the name of a file."""
+NAMED_BELOW = re.compile(
+    rf"^([ \t]*)<(edit|insert|create|delete)>[ \t]*\n[ \t]*<({'|'.join(FILE)})>[ \t]*([^<>\n\"]+?)[ \t]*</\3>[ \t]*$",
+    re.MULTILINE,
+)
+"""A block whose file stands in a tag of its own."""
 BULLET = re.compile(
     r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+(?=<(?:edit|insert|create|delete)[\s,]+\w+[ \t]*=)", re.MULTILINE
 )
@@ -97,8 +104,13 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
     blocks = _blocks(body, strict)
     if not blocks or _leaves_out(blocks, loose):
         blocks = _blocks(body, loose)
-    if blocks:
-        return _edits(blocks)
+    read = _edits(blocks) if blocks else None
+    if isinstance(read, tuple):
+        return read
+    if NAMED_BELOW.search(body):
+        return parse_edits(NAMED_BELOW.sub(r'\1<\2 file="\4">\n', body))
+    if read is not None:
+        return read
     if not loose and ENTITY.search(body):
         return parse_edits(unescaped(body, ""))
     broken = any(_opens_block(tag) for tag in strict) and not _blocks(body, strict)
@@ -187,7 +199,8 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     edits: list[PatchEdit] = []
     for block in blocks:
         line = block.tag.line
-        path = next(filter(None, map(block.tag.attribute, FILE)), "").strip("`").removeprefix("./")
+        named = unescaped(next(filter(None, map(block.tag.attribute, FILE)), ""), "")
+        path = LINES.sub("", named.strip("`\"'").removeprefix("./"))
         if not path:
             return ParseFault(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
         if block.tag.name == "delete":
