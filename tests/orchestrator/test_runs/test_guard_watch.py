@@ -302,6 +302,27 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
     assert "its last line says '1 failed" in got.report.problem
 
 
+@pytest.mark.parametrize("second", ["b", "a"])
+def test_processes_that_are_not_seen_to_start_leave_one_report_and_are_told_of(
+    second: str, write: Write, run: Runner
+) -> None:
+    write({"a/test_a.py": "def test_a(): assert 0\n", "b/test_b.py": "def test_b(): pass\n"})
+    got = run(f"PYTHONPATH=. {PYTEST} {'ab'.replace(second, '')}; PYTHONPATH=. {PYTEST} {second}")
+    assert not got.report.whole
+    assert got.report.problem == (
+        "pytest ran 2 times and left one report: each later one takes the place of that before. The command sets PYTHONPATH, it seems: "
+        "let it keep what is there, as in PYTHONPATH=src:$PYTHONPATH"
+    )
+    assert run(f"PYTHONPATH=. {PYTEST}").report.whole
+
+
+def test_a_unittest_that_dies_beside_a_pytest_that_passes_is_told_of(write: Write, run: Runner) -> None:
+    write({"a/test_a.py": "", "b/test_b.py": "def test_b(): pass\n"})
+    got = run(f"{sys.executable} -m unittest discover -s none; {PYTEST} b")
+    assert not got.report.whole
+    assert got.report.problem == "unittest ended before it printed its summary"
+
+
 @pytest.mark.parametrize("words", ["", "discover", "discover -s checks", "discover -s checks -p check_*.py"])
 def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, run: Runner) -> None:
     case = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"

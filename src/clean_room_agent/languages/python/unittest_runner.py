@@ -44,6 +44,11 @@ WORDS: dict[str, Outcome] = {
 }
 
 
+ENDED_EARLY = Reading(
+    report=TestReport(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
+)
+
+
 class UnittestRunner(TestRunner):
     """See `TestRunner`."""
 
@@ -62,15 +67,11 @@ class UnittestRunner(TestRunner):
         return STARTED.sub(r"\g<0> -v", command)
 
     def read(self, ended: EndedCommand) -> Reading | None:
-        return _read_logged(ended) if "unittest" in ended.started else None
+        return _read_logged(ended) or ENDED_EARLY if "unittest" in ended.started else None
 
     def read_printed(self, ended: EndedCommand) -> Reading | None:
-        """What it printed; where it was started and printed no summary, that it ended early."""
-        reading = _read_logged(ended)
-        if reading is None and ("unittest" in ended.started or STARTED.search(ended.command)):
-            problem = "unittest ended before it printed its summary"
-            return Reading(report=TestReport(runner="unittest", whole=False, problem=problem))
-        return reading
+        """What it printed; where the command starts it and it printed no summary, that it ended early."""
+        return _read_logged(ended) or (ENDED_EARLY if STARTED.search(ended.command) else None)
 
     def only(self, command: str, names: Collection[str]) -> str | None:
         if not STARTED.search(command):
