@@ -137,11 +137,10 @@ def _read_all(ended: EndedCommand) -> Reading | None:
         left = [ended.report]
     if not left:
         return None
-    found = _believed(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     times = len(SUMMARY.findall(ended.text))
     if times > 1 and left == [ended.report]:
-        problem = f"pytest ran {times} times and left one report: {OVERWRITTEN}"
-        found = structs.replace(found, report=structs.replace(found.report, whole=False, problem=problem))
+        return _unreadable(f"pytest ran {times} times and left one report: {OVERWRITTEN}")
+    found = _believed(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     return with_logged(found, read_test_log(ended.report), every=ended.started.get("pytest", 0) > len(left))
 
 
