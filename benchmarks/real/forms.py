@@ -39,7 +39,7 @@ from benchmarks.results import write_section
 from clean_room_agent.execute.forms import masked, worded
 from clean_room_agent.execute.forms.masked import Mask
 from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
@@ -181,7 +181,7 @@ def attempts(
             yield None
             return
         read = asked.prompt.parse(answered.text)
-        if isinstance(read, BadAnswer):
+        if isinstance(read, ParseFault):
             done = Refused(reason=read.fault)
         else:
             done = worded.apply(place, fault.bad, read)

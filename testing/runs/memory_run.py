@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import (
     BudgetAccount,
@@ -66,6 +67,8 @@ class MemoryRunner(CommandRunner, kw_only=True):
     commands_run: list[str] = field(default_factory=list)
     exits: Callable[[str, Files], int] = lambda _command, _files: 0
     """How another command ends on the files that are checked out."""
+    exit_code: int = 0
+    """That of the test command where no test fails."""
 
     def checkout(self, commit: str) -> None:
         self.tree.clean_at = commit
@@ -87,7 +90,8 @@ class MemoryRunner(CommandRunner, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
-        return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
+        made = pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
+        return replace(made, end=replace(made.end, returncode=made.end.returncode or self.exit_code))
 
 
 class MemoryPool(WorktreePool):
@@ -192,6 +196,8 @@ class MemoryProject(Struct, kw_only=True):
     seconds: float = 0.0
     """What the clock shows."""
     task: str = TASK
+    exit_code: int = 0
+    """That of the test command where no test fails."""
     models: ModelsConfig = field(default_factory=models_config)
 
     def open(
@@ -283,6 +289,7 @@ class MemoryProject(Struct, kw_only=True):
             observer=self.observer,
             history=self.history,
             tests=self.tests,
+            exit_code=self.exit_code,
         )
 
 

@@ -176,7 +176,24 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
         {"site/manage.py": "", "site/polls/tests.py": "from django.test import TestCase\n"},
         "cd site && python3 manage.py test",
     ),
+    "nose2": ({**TESTS, "unittest.cfg": "[unittest]\n"}, "python3 -m nose2 -v"),
     "Django by pytest": ({"manage.py": "", "pytest.ini": "[pytest]\n", "polls/tests.py": ""}, PYTEST),
+    "Python in a folder": (
+        {"backend/pyproject.toml": "[tool.pytest]\n", "backend/uv.lock": "", "backend/tests/test_a.py": BARE},
+        "cd backend && uv run pytest -q",
+    ),
+    "unittest in a folder with a project": (
+        {"a b/setup.py": "", "a b/tests/test_a.py": UNIT},
+        "cd 'a b' && python3 -m unittest discover -v -s tests",
+    ),
+    "a file of tests that pytest does not look for": (
+        {"test.py": "import pytest\n", "app/tests.py": BARE},
+        f"{PYTEST} -o python_files='test.py tests.py'",
+    ),
+    "such a file that is configured": (
+        {"tests.py": "import pytest\n", "setup.cfg": "[tool:pytest]\npython_files = tests.py\n"},
+        PYTEST,
+    ),
     "an environment in the tree": (
         {"pytest.ini": "", ".venv/bin/python": "", "uv.lock": ""},
         ".venv/bin/python -m pytest -q",
@@ -206,6 +223,26 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
     "npm": ({"package.json": package()}, "npm test"),
     "npm with a mark at the beginning": ({"package.json": "\ufeff" + package()}, "npm test"),
     "pixi": ({**TESTS, "pixi.lock": ""}, "pixi run pytest -q"),
+    "pixi without a lock": ({**TESTS, "pixi.toml": "[workspace]\n"}, "pixi run pytest -q"),
+    "uv by its settings": ({**TESTS, "uv.toml": ""}, "uv run pytest -q"),
+    "rye": ({**TESTS, "pyproject.toml": "[tool.rye]\n"}, "rye run pytest -q"),
+    "a task of pixi": ({"pixi.toml": '[tasks]\ntest = "ctest"\n'}, "pixi run test"),
+    "a task of pixi in pyproject.toml": (
+        {"pyproject.toml": '[tool.pixi.tasks]\ncheck = "ctest"\n'},
+        "pixi run check",
+    ),
+    "a script of pdm": ({"pyproject.toml": '[tool.pdm.scripts]\ntest = "x"\n'}, "pdm run test"),
+    "a script of rye": ({"pyproject.toml": '[tool.rye.scripts]\ntest = "x"\n'}, "rye run test"),
+    "a task of poe": ({"pyproject.toml": '[tool.poe.tasks]\ntest = "x"\n'}, "poe test"),
+    "a task of taskipy": ({"pyproject.toml": '[tool.taskipy.tasks]\ntests = "x"\n'}, "task tests"),
+    "a script of pipenv": ({"Pipfile": '[scripts]\ntest = "x"\n'}, "pipenv run test"),
+    "a task of mise": ({"mise.toml": '[tasks.test]\nrun = "x"\n'}, "mise run test"),
+    "invoke": ({"tasks.py": "from invoke import task\n\n\n@task\ndef test(c):\n    pass\n"}, "invoke test"),
+    "invoke by a package": (
+        {"tasks/__init__.py": "import invoke\n\n\n@invoke.task\ndef unit_test(c):\n    pass\n"},
+        "invoke unit-test",
+    ),
+    "tasks that are none": ({"tasks.py": "def test(c):\n    pass\n"}, None),
     "a table after a mark": ({"pyproject.toml": "\ufeff[tool.pytest]\n"}, PYTEST),
     "npm's other script": (
         {"package.json": json.dumps({"scripts": {"test:unit": "jest"}})},
@@ -229,11 +266,34 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
     ),
     "node's runner without a script": ({"a.test.js": "const t = require('node:test')\n"}, "node --test"),
     "bun's runner without a script": ({"a.test.ts": "import { test } from 'bun:test'\n"}, "bun test"),
+    "vitest in what tests import": ({"package.json": "{}", "a.test.ts": "from 'vitest'"}, "npx vitest run"),
+    "mocha by its settings": ({"package.json": "{}", ".mocharc.json": "{}"}, "npx mocha"),
+    "bun by its settings": ({"bunfig.toml": "[test]\n", "a.test.ts": "test()"}, "bun test"),
+    "deno without settings": ({"a_test.ts": "Deno.test('a', () => {})\n"}, "deno test"),
+    "lerna": ({"package.json": "{}", "lerna.json": "{}", **MEMBER}, "npx lerna run test"),
+    "nx": ({"package.json": "{}", "nx.json": "{}"}, "npx nx run-many -t test"),
+    "a script that watches, and one that does not": (
+        {"package.json": json.dumps({"scripts": {"test": "jest --watch", "test:ci": "jest"}})},
+        "npm run test:ci",
+    ),
+    "a script that watches": (
+        {
+            "package.json": json.dumps(
+                {"scripts": {"test": "ava --watch"}, "devDependencies": {"ava": "6", "tsx": "4"}}
+            )
+        },
+        "npx ava",
+    ),
+    "a script that is told not to watch": ({"package.json": package("jest --watchAll=false")}, "npm test"),
     "npm's placeholder": ({"package.json": package('echo "Error: no test specified" && exit 1')}, None),
     "deno": ({"deno.json": '{"tasks":{"test":"deno test"}}'}, "deno task test"),
     "deno with comments": ({"deno.jsonc": "// mine\n{}", "a_test.ts": ""}, "deno test"),
     "go": ({"go.mod": "module a\n", "a_test.go": ""}, "go test ./..."),
     "cargo": ({"Cargo.toml": "[package]\n"}, "cargo test"),
+    "cargo in a folder": ({"rust/Cargo.toml": "[package]\n"}, "cd rust && cargo test"),
+    "a script in a folder": ({"ci/test.sh": ""}, None),
+    "sbt": ({"build.sbt": ""}, "sbt test"),
+    "dart": ({"pubspec.yaml": ""}, "dart test"),
     "gradle": ({"build.gradle": "", "gradlew": ""}, "./gradlew test"),
     "maven": ({"pom.xml": "<project/>"}, "mvn -q test"),
     "a script": ({"script/test": "#!/bin/sh\n"}, "script/test"),
@@ -244,6 +304,11 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
     "make check": ({"Makefile": "check:\n\tsh t.sh\n"}, "make check"),
     "a Makefile without": ({"Makefile": "all:\ntest := 1\n.PHONY: test\n"}, None),
     "just": ({"justfile": "test filter='a':\n    pytest check\n"}, "just test"),
+    "task by another name": ({"Taskfile.dist.yaml": "tasks:\n  'test': x\n"}, "task test"),
+    "task with a name in two parts": (
+        {"taskfile.yml": "tasks:\n  test:unit:\n    cmd: x\n"},
+        "task test:unit",
+    ),
     "task": ({"Taskfile.yml": "version: 3\ntasks:\n  test:\n    cmd: go test\n"}, "task test"),
     "a package.json that is none": ({"package.json": "[1"}, None),
     "nothing": ({"README": "hello"}, None),

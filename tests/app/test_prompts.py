@@ -11,7 +11,7 @@ from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answer_rules import MARK, brief, longest
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.prompt import Prompt
 
 SHAPED = [prompt for prompt in PROMPTS if prompt.schema is not None]
@@ -156,14 +156,14 @@ def test_sections_stand_one_blank_line_apart(prompt: Prompt[Any, Any]) -> None:
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 def test_an_answer_that_is_the_example_is_refused_where_it_says_anything(prompt: Prompt[Any, Any]) -> None:
-    assert not isinstance(prompt.parse(prompt.example), BadAnswer)
+    assert not isinstance(prompt.parse(prompt.example), ParseFault)
     asked = prompt.render(INPUTS[prompt.name])
     read, _ = prompt.read(prompt.example, (), asked=asked)
     if MARK in prompt.example:
-        assert isinstance(read, BadAnswer)
+        assert isinstance(read, ParseFault)
         assert read.kind == "copied"
         assert MARK not in read.fault
         # A repository about the same thing is not suspected.
-        assert not isinstance(prompt.read(prompt.example, (), asked=f"{asked}\n{MARK}.py")[0], BadAnswer)
+        assert not isinstance(prompt.read(prompt.example, (), asked=f"{asked}\n{MARK}.py")[0], ParseFault)
     else:
         assert read == prompt.parse(prompt.example)

@@ -22,7 +22,7 @@ import clean_room_agent.retrieval.prompts
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.prompt import SYSTEM, Prompt, prompt_environment
 from clean_room_agent.retrieval.judges import ThresholdJudge, question_text
 from clean_room_agent.retrieval.retrieval_config import JudgmentsConfig
@@ -110,13 +110,13 @@ def test_a_prompt_stands_under_its_name(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_a_prompt_parses(name: str) -> None:
     prompt = prompt_of(name)
-    assert not isinstance(prompt.parse(prompt.example), BadAnswer)
+    assert not isinstance(prompt.parse(prompt.example), ParseFault)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ["", "I cannot say.", "{", "<edit", "\0"])
 def test_an_answer_in_no_form_is_a_value_and_not_an_exception(name: str, text: str) -> None:
-    assert isinstance(prompt_of(name).parse(text), BadAnswer)
+    assert isinstance(prompt_of(name).parse(text), ParseFault)
 
 
 @pytest.mark.parametrize("name", NAMES)

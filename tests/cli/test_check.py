@@ -131,6 +131,14 @@ def test_a_test_command_whose_program_is_missing_is_named(till: Project) -> None
     assert "no-such-runner" in told.out
 
 
+def test_a_test_command_that_waits_for_changes_is_told_before_it_runs(till: Project) -> None:
+    (till.top / "package.json").write_text('{"scripts": {"test": "jest --watch"}}')
+    till.configure(NOWHERE, testing={"test_command": "npm test"})
+    told = till.cra("check")
+    assert lines(told.out)["test command"] == "FAIL"
+    assert "npm test: it waits for changes (--watch), so it never ends" in " ".join(told.out.split())
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

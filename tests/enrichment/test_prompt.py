@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs, KnownFile
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 INPUTS = EnrichmentInputs(
     path="till/money.py",
@@ -33,7 +33,7 @@ RIGHT: dict[str, Any] = {
 }
 
 
-def parsed(**changes: object) -> EnrichmentAnswer | BadAnswer:
+def parsed(**changes: object) -> EnrichmentAnswer | ParseFault:
     return ENRICHMENT.parse(json.dumps({**RIGHT, **changes}))
 
 
@@ -146,13 +146,13 @@ def test_a_domain_is_lower_case() -> None:
     "changes", [{"purpose": "  "}, {"purpose": None}, {"concepts": 3}, {"domain": ["a"]}]
 )
 def test_broken_answers_are_values(changes: dict[str, object]) -> None:
-    assert isinstance(parsed(**changes), BadAnswer)
+    assert isinstance(parsed(**changes), ParseFault)
 
 
 @pytest.mark.parametrize("key", sorted(RIGHT))
 def test_no_key_may_be_missing(key: str) -> None:
     text = json.dumps({name: value for name, value in RIGHT.items() if name != key})
-    assert isinstance(ENRICHMENT.parse(text), BadAnswer)
+    assert isinstance(ENRICHMENT.parse(text), ParseFault)
 
 
 def test_keys_stand_in_the_order_in_which_servers_sort_them() -> None:

@@ -6,7 +6,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.diagnose import DOCTOR, DoctorAnswer, diagnose
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 ANSWER = (
     '{"analysis": "It sums no bills.", "category": "logic", "confidence": 80, "decision": "retry_with_fix", '
@@ -49,12 +49,12 @@ def test_what_cannot_be_read_is_no_diagnosis() -> None:
 def test_a_diagnosis_says_how_sure_it_is_in_percent_or_as_a_share(confidence: str, read: int) -> None:
     text = DOCTOR.example.replace('"confidence": 80', f'"confidence": {confidence}')
     answer = DOCTOR.parse(text)
-    assert not isinstance(answer, BadAnswer)
+    assert not isinstance(answer, ParseFault)
     assert (answer.confidence, answer.decision) == (read, "retry_with_fix")
 
 
 @pytest.mark.parametrize("confidence", ["-1e999", "1e999", "-0.5"])
 def test_a_confidence_that_is_no_share_is_a_fault_of_the_answer(confidence: str) -> None:
     answer = DOCTOR.parse(DOCTOR.example.replace('"confidence": 80', f'"confidence": {confidence}'))
-    assert isinstance(answer, BadAnswer)
+    assert isinstance(answer, ParseFault)
     assert answer.kind == "schema"

@@ -15,7 +15,7 @@ from clean_room_agent.execute.goal_prompts import (
     read_expectation,
     stands_in,
 )
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 TASK = "ordinalize(11) is 11st, but numbers from 11 to 13 end in th"
 
@@ -51,7 +51,7 @@ def test_the_first_line_of_the_right_form_counts(answer: str, read: Expectation)
 
 @pytest.mark.parametrize("answer", ["f(10)", "x == 4", "f(10) ==", "4", "f('a == 4"])
 def test_anything_else_is_no_answer(answer: str) -> None:
-    assert isinstance(read_expectation(answer), BadAnswer)
+    assert isinstance(read_expectation(answer), ParseFault)
 
 
 def test_a_value_stands_in_the_words_where_all_that_it_is_made_of_does() -> None:

@@ -12,7 +12,7 @@ from clean_room_agent.execute.plan_prompts import (
     PART_PLAN,
 )
 from clean_room_agent.execute.scaffold import SCAFFOLD
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.prompt import Prompt
 
 RENDERED = {
@@ -48,7 +48,7 @@ def test_a_prompt_keeps_the_rules_of_all_prompts(prompt: Prompt[Any, Any]) -> No
     assert text.startswith("# Context\n\n## Task\n")
     assert text.index("## Task") < text.index(f"\n{prompt.heading}\n") < text.index(prompt.example)
     assert "nothing else" in text
-    assert not isinstance(prompt.parse(prompt.example), BadAnswer)
+    assert not isinstance(prompt.parse(prompt.example), ParseFault)
 
 
 @pytest.mark.parametrize("prompt", [META_PLAN, PART_PLAN, ADJUSTMENT], ids=lambda prompt: prompt.name)
@@ -79,14 +79,14 @@ def test_keys_of_plans_do_not_mind_being_sorted(prompt: Prompt[Any, Any]) -> Non
 )
 def test_a_broken_answer_is_a_typed_failure(prompt: Prompt[Any, Any], text: str, kind: str) -> None:
     bad = prompt.parse(text)
-    assert isinstance(bad, BadAnswer)
+    assert isinstance(bad, ParseFault)
     assert bad.kind == kind
 
 
 def test_small_slips_in_a_plan_are_tolerated() -> None:
     text = '{"analysis": "a", "steps": [{"id": 1, "description": "d", "files": ["./a.py", {"path": "b.py", "role": "New"}]}], "summary": "s"}'
     answer = PART_PLAN.parse(text)
-    assert not isinstance(answer, BadAnswer)
+    assert not isinstance(answer, ParseFault)
     assert answer.steps[0].id == "1"
     assert [(file.path, file.role) for file in answer.steps[0].files] == [
         ("a.py", "modify"),

@@ -20,7 +20,7 @@ from clean_room_agent.execute.scaffold import (
     with_stubs,
     write_bodies,
 )
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 MONEY = "def split(cents, people):\n    return [cents // people] * people\n"
 STUB = "    raise NotImplementedError\n"
@@ -102,7 +102,7 @@ def edit(symbol: str, text: str = "x") -> PatchEdit:
 
 
 def answer(*edits: PatchEdit, bad: str = "") -> Implemented:
-    fault = BadAnswer(kind=bad, fault=bad) if bad else None  # type: ignore[arg-type]
+    fault = ParseFault(kind=bad, fault=bad) if bad else None  # type: ignore[arg-type]
     return Implemented(
         step=StepResult(success=not bad, edits=edits, error_info=bad, raw_response="said"),
         bad=fault,

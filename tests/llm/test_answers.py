@@ -11,14 +11,15 @@ from pydantic import BaseModel
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.llm.answers import (
     YES_OR_NO,
-    BadAnswer,
     Choice,
     JsonAnswer,
     OneWord,
+    ParseFault,
     TextAnswer,
     TokenChoice,
     quote_lines,
     repair_prompt,
+    thinking_only,
 )
 
 GOOD = '{"steps": [1, 2], "summary": "s"}'
@@ -69,15 +70,15 @@ def test_an_object_is_found_among_prose_fences_and_thinking(text: str) -> None:
 )
 def test_a_broken_object_is_a_typed_fault(text: str, kind: str, fault: str) -> None:
     answer = READER.read(text)
-    assert isinstance(answer, BadAnswer)
+    assert isinstance(answer, ParseFault)
     assert answer.kind == kind
     assert fault in answer.fault
 
 
 @given(st.text())
 def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
-    assert isinstance(READER.read(text), Plan | BadAnswer)
-    assert isinstance(YES_OR_NO.read(text), Choice | BadAnswer)
+    assert isinstance(READER.read(text), Plan | ParseFault)
+    assert isinstance(YES_OR_NO.read(text), Choice | ParseFault)
 
 
 @given(st.text(), st.lists(st.integers()), st.text(alphabet="abc \n`"), st.text(alphabet="abc \n`"))
@@ -104,7 +105,7 @@ def test_the_word_is_the_verdict_without_probabilities(text: str, word: str) -> 
 @pytest.mark.parametrize("text", ["maybe", "either yes or no", "Not sure", "nothing", "42"])
 def test_what_is_neither_yes_nor_no_is_no_verdict(text: str) -> None:
     answer = YES_OR_NO.read(text)
-    assert isinstance(answer, BadAnswer)
+    assert isinstance(answer, ParseFault)
     assert answer.kind == "not_a_verdict"
 
 
@@ -171,7 +172,7 @@ def test_the_likeliest_of_three_words_counts_with_its_share_of_the_three() -> No
 
 def test_a_text_that_only_opens_thinking_is_read_in_one_pass() -> None:
     text = "<think>" * 100_000  # a search from each of them to the end would take minutes
-    assert isinstance(TextAnswer(str).read(text), BadAnswer)
+    assert isinstance(TextAnswer(str).read(text), ParseFault)
     assert TextAnswer(str).read(f"a{text}") == f"a{text}"
 
 
@@ -186,6 +187,11 @@ THOUGHTS = {
     "a blank in the mark": ("<think>", "</ think >"),
     "a name of its own": ("<scratchpad>", "</scratchpad>"),
     "another": ("<longcat_think>", "</longcat_think>"),
+    "bars": ("<|think|>", "<|/think|>"),
+    "bars, and a slash before them": ("<|thinking|>", "</|thinking|>"),
+    "begin and end": ("<|begin_of_thinking|>", "<|end_of_thinking|>"),
+    "start and end": ("<|think_start|>", "<|think_end|>"),
+    "brackets": ("[REASONING]", "[/REASONING]"),
     "gpt-oss": (
         "<|channel|>analysis<|message|>",
         "<|end|><|start|>assistant<|channel|>final<|message|>",
@@ -214,6 +220,34 @@ def test_only_what_follows_the_thoughts_is_read(name: str, opened: bool) -> None
     assert weighed.confidence == pytest.approx(1)
     unsure = tuple(TokenChoice(token=token, top=((token, -0.1),)) for token in ("no", "Yes"))
     assert YES_OR_NO.read(f"{thought}Yes", unsure) == Choice(word="yes")
+
+
+NEVER_CLOSED = ("<think>", "<|think|>", "[THINK]", "<reasoning>", "<|channel|>analysis<|message|>")
+
+
+@pytest.mark.parametrize("opening", NEVER_CLOSED)
+def test_an_answer_at_the_end_of_a_thought_that_is_never_closed_is_read(opening: str) -> None:
+    reader: TextAnswer[str] = TextAnswer(lambda text: text)
+    thought = f"{opening}\nThe `a` of {{x}} is wrong.\n"
+    edit = '<edit file="a.py">\n<search>\n{"a": 1}\n</search>\n<replacement>\n```\n</replacement>\n</edit>'
+    for answer in ("```python\na = {}\n```", edit, f'{edit}\n\n<delete file="b.py"/>', GOOD):
+        assert reader.read(f"{thought}{answer}\n<|im_end|>") == answer
+    assert READER.read(f"{thought}```json\n{GOOD}\n```\n") == READER.read(GOOD)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me see.",
+        f"{GOOD} or so",
+        f"Perhaps\n{GOOD}\nNo, rather\n{GOOD}",
+        "It begins\n```python\na = 1\n",
+        "```python\na = 1\n```\nis wrong, so\n```python\na = 2\n```",
+    ],
+)
+@pytest.mark.parametrize("opening", NEVER_CLOSED)
+def test_what_may_be_a_draft_in_a_thought_that_is_never_closed_is_no_answer(opening: str, text: str) -> None:
+    assert READER.read(f"{opening}\n{text}") == ParseFault(kind="empty", fault=thinking_only(None))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +280,7 @@ def test_an_answer_of_many_braces_is_read_in_no_time(piece: str) -> None:
 
 
 def test_a_repair_begins_with_the_original_prompt_and_shows_answer_and_fault() -> None:
-    bad = BadAnswer(kind="schema", fault="steps: Field required")
+    bad = ParseFault(kind="schema", fault="steps: Field required")
     assert repair_prompt(SourcedText("# Plan\n\nDo it."), '{"a": 1}\n# Plan', bad, max_tokens=9) == snapshot("""\
 # Plan
 
@@ -270,7 +304,7 @@ def test_a_long_answer_is_quoted_in_whole_lines() -> None:
 
 def test_what_was_asked_keeps_its_sources_and_the_rest_is_about_the_refused_answer() -> None:
     asked = sourced("Do it.", PromptSource.TASK)
-    text = repair_prompt(asked, "no\nway", BadAnswer(kind="schema", fault="f"), max_tokens=9)
+    text = repair_prompt(asked, "no\nway", ParseFault(kind="schema", fault="f"), max_tokens=9)
     lines = text.split("\n")
     assert [(span.source, lines[span.first - 1 : span.last]) for span in text.spans] == [
         (PromptSource.TASK, ["Do it."]),

@@ -11,7 +11,7 @@ from testing.prompt_inputs import INPUTS
 from testing.servers.llama_server import MODEL, PROGRAM, RealServer, running
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transports.openai import connect
@@ -45,4 +45,4 @@ def test_an_answer_has_its_form_and_an_end(server: RealServer, prompt: Prompt[An
     # What the model says may be nonsense; that it repeats itself or copies the example is seen, and ends it.
     assert reply.finish in {"stop", "repeated", "copied"}, reply.text
     if reply.finish == "stop" and (prompt.schema is not None or server.is_binary):
-        assert not isinstance(prompt.parse(reply.text), BadAnswer), reply.text
+        assert not isinstance(prompt.parse(reply.text), ParseFault), reply.text

@@ -191,6 +191,15 @@ def test_a_test_that_failed_before_and_is_no_goal_is_told_from_what_the_run_lack
     assert (end.result.status, end.result.reason) == (status, reason)
 
 
+def test_an_exit_code_that_no_test_explains_is_not_told_as_a_failing_test(tmp_path: Path) -> None:
+    mine = Goals(tests=(GoalTest(name="tests/test_a.py::test", source=GoalSource.REPOSITORY),))
+    with memory_project(tmp_path, FILES, of_files) as project:
+        project.exit_code = 1
+        _, end = ended(project, {"a.py": "a = 1\n"}, goals=mine)
+    assert end.result.status is RunStatus.PARTIAL
+    assert end.result.reason == "the command exits with 1 though no test fails"
+
+
 def test_a_result_that_turned_no_red_test_green_is_unproven(tmp_path: Path) -> None:
     with memory_project(tmp_path, FILES, lambda _: {"t": "passed"}) as project:
         _, end = ended(project, {"a.py": "a = 1\n"})

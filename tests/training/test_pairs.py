@@ -11,7 +11,7 @@ from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.training.pairs import STAGES
 from clean_room_agent.training.shards import Shard, cut_units, make_shard, read_shard
 
@@ -70,7 +70,7 @@ def test_every_answer_reads(shard: Shard) -> None:
     prompts = {prompt.name: prompt for prompt in PROMPTS}
     read = [prompts[row["stage"]].parse(row["answer"]) for row in shard.rows]
     assert shard.rows
-    assert not [value for value in read if isinstance(value, BadAnswer)]
+    assert not [value for value in read if isinstance(value, ParseFault)]
 
 
 def test_a_secret_in_the_history_reaches_no_pair(shard: Shard) -> None:

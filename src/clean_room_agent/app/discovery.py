@@ -1,6 +1,7 @@
 """Discovers what there is, for `cra init`: the model server with what it offers, and the commands that run the tests."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,32 @@ from msgspec import Struct
 
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.errors import ConfigError, ModelError, ModelNotFound, ServerBusy
-from clean_room_agent.languages.ecmascript.package_json import SCRIPT_TEST, command_of, imports_in_tests
+from clean_room_agent.languages.ecmascript.package_json import SCRIPT_TEST, command_of, mentions_in_tests
 from clean_room_agent.languages.jsonc import as_object
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
 from clean_room_agent.llm.model_config import ModelsConfig, Provider
 from clean_room_agent.llm.transport import ModelServer, ServedModel
 
-RECIPES = ("test", "tests", "check", "unit", "unittest", "test-unit", "unit-test", "test_unit")
+RECIPES = ("test", "tests", "check", "unit", "unittest", "test-unit", "unit-test", "test_unit", "test:unit")
 """Targets and recipes, the likeliest first."""
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
-TASKFILES = ("Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml")
+TASKFILES = tuple(
+    f"{name}askfile{dist}.{end}" for dist in ("", ".dist") for name in "Tt" for end in ("yml", "yaml")
+)
+TASK_TABLES = (
+    ("pixi.toml", ("tasks",), "pixi run"),
+    ("pyproject.toml", ("tool", "pixi", "tasks"), "pixi run"),
+    ("pyproject.toml", ("tool", "pdm", "scripts"), "pdm run"),
+    ("pyproject.toml", ("tool", "rye", "scripts"), "rye run"),
+    ("pyproject.toml", ("tool", "poe", "tasks"), "poe"),
+    ("pyproject.toml", ("tool", "taskipy", "tasks"), "task"),
+    ("Pipfile", ("scripts",), "pipenv run"),
+    ("mise.toml", ("tasks",), "mise run"),
+    (".mise.toml", ("tasks",), "mise run"),
+)
+"""Tables of tasks, and what runs one."""
 COMMANDS = {
     "Cargo.toml": "cargo test",
     "gradlew": "./gradlew test",
@@ -31,6 +46,12 @@ COMMANDS = {
     "pom.xml": "mvn -q test",
     "mix.exs": "mix test",
     "Package.swift": "swift test",
+    "build.sbt": "sbt test",
+    "build.zig": "zig build test",
+    "stack.yaml": "stack test",
+    "pubspec.yaml": "dart test",
+    "project.clj": "lein test",
+    "nx.json": "npx nx run-many -t test",
     "phpunit.xml": "vendor/bin/phpunit",
     "phpunit.xml.dist": "vendor/bin/phpunit",
     ".rspec": "bundle exec rspec",
@@ -41,7 +62,8 @@ COMMANDS = {
     "script/test": "script/test",
 }
 """By a file that a repository has for its tests, or of its language's one tool, the likeliest first."""
-TASK = re.compile(r"^(?:  |    |\t)(\w+):", re.MULTILINE)
+TASK = re.compile(r"^(?: {2}| {4}|\t)['\"]?([\w:-]+?)['\"]?:(?=\s|$)", re.MULTILINE)
+INVOKED = re.compile(r"^@(?:invoke\.)?task\b.*\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 NOX_SESSION = re.compile(r"^def (tests?|unit_tests?|unit|pytest)\(", re.MULTILINE)
 
 
@@ -59,16 +81,16 @@ def _ava(files: RepositoryFiles) -> str:
 
 
 def _bun(files: RepositoryFiles) -> str:
-    return "bun test" if imports_in_tests(files, "bun:test") else ""
+    is_used = "bunfig.toml" in files.paths and any(map(SCRIPT_TEST.search, files.paths))
+    return "bun test" if is_used or mentions_in_tests(files, "bun:test") else ""
 
 
 def _deno(files: RepositoryFiles) -> str:
     name = files.first(("deno.json", "deno.jsonc"))
-    if not name:
-        return ""
     if "test" in as_object(files.package(name).get("tasks")):
         return "deno task test"
-    return "deno test" if any(map(SCRIPT_TEST.search, files.paths)) else ""
+    is_used = name and any(map(SCRIPT_TEST.search, files.paths))
+    return "deno test" if is_used or mentions_in_tests(files, "Deno.test") else ""
 
 
 def _make(files: RepositoryFiles) -> str:
@@ -113,8 +135,24 @@ def _tox(files: RepositoryFiles) -> str:
     return "tox -q" if is_used or "[tox:tox]" in files.text("setup.cfg") else ""
 
 
+def _invoke(files: RepositoryFiles) -> str:
+    text = files.text(files.first(("tasks.py", "tasks/__init__.py")))
+    name = _likeliest(name.replace("_", "-") for name in INVOKED.findall(text))
+    return f"invoke {name}" if name else ""
+
+
+def _task_of_table(files: RepositoryFiles) -> str:
+    found = ((run, _likeliest(iter(files.toml(path, *names)))) for path, names, run in TASK_TABLES)
+    return next((f"{run} {name}" for run, name in found if name), "")
+
+
 def _telling_file(files: RepositoryFiles) -> str:
-    return COMMANDS.get(files.first(tuple(COMMANDS)), "")
+    if name := files.first(tuple(COMMANDS)):
+        return COMMANDS[name]
+    of_tools = (name for name, command in COMMANDS.items() if not command.endswith(name))
+    below = (path for name in of_tools for path in files.nearest(name)[:1] if path.count("/") == 1)
+    folder, _, name = next(below, "").partition("/")
+    return f"cd {shlex.quote(folder)} && {COMMANDS[name]}" if folder else ""
 
 
 TOOLS: tuple[Callable[[RepositoryFiles], str], ...] = (
@@ -125,6 +163,8 @@ TOOLS: tuple[Callable[[RepositoryFiles], str], ...] = (
     _make,
     _just,
     _task,
+    _invoke,
+    _task_of_table,
     _nox,
     _tox,
 )

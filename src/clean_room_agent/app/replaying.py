@@ -35,7 +35,7 @@ from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.llm.answers import BadAnswer, Choice
+from clean_room_agent.llm.answers import Choice, ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Verbatim, verbatim
 from clean_room_agent.llm.transport import Transport, load_logprobs
@@ -329,7 +329,7 @@ def ask_other(
 
 def _recorded(tries: Sequence[ReadCall]) -> Side:
     last, read = tries[-1].call, tries[-1].read
-    answer: Any = BadAnswer(
+    answer: Any = ParseFault(
         kind="empty", fault=last.ending.error or (read.fault if read else "it was not read")
     )
     if tries[-1].is_readable:
@@ -353,19 +353,19 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
             item=call.site.item,
         )
     except WindowExceeded as error:
-        return _side(BadAnswer(kind="empty", fault=error.message), None, None, 0)
+        return _side(ParseFault(kind="empty", fault=error.message), None, None, 0)
     answer = reply.bad if reply.value is None else reply.value
     return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
 
 
 def _side(answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int) -> Side:
-    unreadable = answer.fault if isinstance(answer, BadAnswer) else ""
+    unreadable = answer.fault if isinstance(answer, ParseFault) else ""
     if isinstance(answer, Choice):
         plain: Any = answer.word
     elif isinstance(answer, BaseModel):
         plain = answer.model_dump(mode="json")
     else:
-        plain = None if isinstance(answer, BadAnswer) else to_shown(answer)
+        plain = None if isinstance(answer, ParseFault) else to_shown(answer)
     return Side(
         answer=plain,
         unreadable=unreadable,

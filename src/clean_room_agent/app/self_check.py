@@ -33,7 +33,9 @@ from clean_room_agent.git.commits import snapshot
 from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
+from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.test_runners import ABSENT
+from clean_room_agent.languages.watch_mode import watching
 from clean_room_agent.llm.answer_rules import MAX_NUMBER, bounds
 from clean_room_agent.llm.answers import (
     NO_THINKING,
@@ -322,6 +324,11 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
     program = program_of(command)
     if program and _shell(workspace, "-c", 'command -v -- "$1"', "sh", program).returncode != 0:
         raise UsageError(f"{command}: there is no program {program!r}", hint="fix [testing] test_command")
+    if waits := watching(command, RepositoryFiles(workspace.repo, ()).scripts):
+        raise UsageError(
+            f"{command}: it waits for changes ({waits}), so it never ends",
+            hint="give [testing] test_command the command that runs the tests once",
+        )
     return command
 
 

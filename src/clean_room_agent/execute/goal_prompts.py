@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.goals import GoalTrace, ObservedCall, TracedFunc
 from clean_room_agent.artifacts.names import UNQUOTED, quoted
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, sourced
 from clean_room_agent.execute.goals.expressions import balanced_end, python_tree
-from clean_room_agent.llm.answers import BadAnswer, TextAnswer
+from clean_room_agent.llm.answers import ParseFault, TextAnswer
 from clean_room_agent.llm.prompt import CONTEXT, SYSTEM, Prompt, template
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -129,13 +129,13 @@ class Expectation(Struct, frozen=True, kw_only=True):
     raises: bool = False
 
 
-def read_expectation(text: str) -> Expectation | BadAnswer:
+def read_expectation(text: str) -> Expectation | ParseFault:
     """The first line of the answer that has the form which is asked for."""
     for line in text.replace("```", "\n").splitlines():
         found = _expectation(line.strip("`; \t"))
         if found is not None:
             return found
-    return BadAnswer(kind="format", fault="write one line: CALL == VALUE")
+    return ParseFault(kind="format", fault="write one line: CALL == VALUE")
 
 
 def _expectation(line: str) -> Expectation | None:

@@ -16,7 +16,7 @@ from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import Editable, edit_grammar, holds_tags
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit
 from clean_room_agent.execute.prompt_fitting import PromptContents, Retry, all_contents, fit
-from clean_room_agent.llm.answers import BadAnswer, TextAnswer
+from clean_room_agent.llm.answers import ParseFault, TextAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.llm.router import Window
@@ -175,7 +175,7 @@ class Implemented(Struct, frozen=True, kw_only=True):
     """What the coder answered. Figures are those of the last call."""
 
     step: StepResult
-    bad: BadAnswer | None
+    bad: ParseFault | None
     """Why there are no edits; kind "empty": there was no edit block."""
     dropped: tuple[str, ...]
     """What did not fit the prompt, in the order in which it was dropped."""

@@ -39,18 +39,37 @@ class RepositoryFiles:
         found = [path for path in self.paths if path.rpartition("/")[2] == name]
         return sorted(found, key=lambda path: (path.count("/"), path))
 
+    def below(self, folder: str) -> "RepositoryFiles":
+        """Those in the folder, as if it were the top."""
+        start = f"{folder}/"
+        return RepositoryFiles(
+            self.top / folder, [path.removeprefix(start) for path in self.paths if path.startswith(start)]
+        )
+
+    def toml(self, path: str, *tables: str) -> Mapping[str, object]:
+        """The contents of the TOML file at `path`, or of the table in it that is reached by these names."""
+        try:
+            found: object = load_toml(self.text(path))
+        except (ValueError, RecursionError):
+            return {}
+        for name in tables:
+            found = as_object(found).get(name)
+        return as_object(found)
+
     @cached_property
     def tools(self) -> Mapping[str, object]:
         """The tables of tools in pyproject.toml."""
-        try:
-            return as_object(load_toml(self.text("pyproject.toml")).get("tool"))
-        except (ValueError, RecursionError):
-            return {}
+        return self.toml("pyproject.toml", "tool")
 
     @cached_property
     def python_tests(self) -> list[str]:
         """The files that are tests in Python by their names."""
         return sorted(path for path in self.paths if path.endswith(".py") and is_named_test(path))
+
+    @property
+    def scripts(self) -> Mapping[str, object]:
+        """The scripts of the package.json at the top, by their names."""
+        return as_object(self.package("package.json").get("scripts"))
 
     def package(self, path: str) -> Mapping[str, object]:
         """The contents of the package.json at `path`."""

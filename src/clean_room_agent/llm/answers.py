@@ -1,4 +1,4 @@
-"""Reads a model's answer: a typed value, or a `BadAnswer` that says what is wrong and is shown to the model once.
+"""Reads a model's answer: a typed value, or a `ParseFault` that says what is wrong and is shown to the model once.
 
 Nothing here raises.
 """
@@ -7,7 +7,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct
@@ -20,7 +20,9 @@ from clean_room_agent.llm.answer_rules import JsonSchema, strict_schema
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-BadKind = Literal["empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"]
+FaultKind = Literal[
+    "empty", "truncated", "repeated", "copied", "not_json", "schema", "not_a_verdict", "format"
+]
 YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
 MIN_VERDICT_MASS = 0.1
@@ -31,16 +33,15 @@ MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 AnswerT = TypeVar("AnswerT")
 ModelT = TypeVar("ModelT", bound="BaseModel")
+_THINKING = r"(?:think(?:ing)?|thoughts?|reasoning)"
 _THOUGHTS = (
-    (r"<think>", r"</think>"),
-    (r"<thinking>", r"</thinking>"),
-    (r"<thought>", r"</thought>"),
-    (r"<reasoning>", r"</reasoning>"),
-    (r"<seed:think>", r"</seed:think>"),
-    (r"\[THINK\]", r"\[/THINK\]"),
+    (rf"<\|?(?:seed:)?{_THINKING}\|?>", r"</seed:think>"),
+    (rf"\[{_THINKING}\]", rf"\[/{_THINKING}\]"),
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
-    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>(?:\s*<\|START_(?:RESPONSE|TEXT)\|>)?"),
-    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (
+        rf"<\|(?:(?:start|begin)_(?:of_)?{_THINKING}|{_THINKING}_(?:start|begin))\|>",
+        rf"<\|(?:end_(?:of_)?{_THINKING}|{_THINKING}_end)\|>(?:\s*<\|START_(?:RESPONSE|TEXT)\|>)?",
+    ),
     (r"<\|channel>\s*thought", r"<channel\|>"),
     (r"<unused94>", r"<unused95>"),
     (r"Here is my thought process:", r"^Here is my response:[ \t]*$"),
@@ -53,8 +54,8 @@ _THOUGHTS = (
 """How models' templates open and close thoughts; the last is gpt-oss's, whose answer is a channel of its own, and the one
 that begins with `analysis` what is left of it where a server takes the marks out.
 """
-_ALSO_CLOSED = r"</\s*(?:\w*think(?:ing)?|thoughts?|thought_process|reasoning|reflection|analysis|scratchpad|\w+_monologue)\s*>"
-"""How models close thoughts that no template asks for; an answer may follow where such a thought is never closed."""
+_ALSO_CLOSED = rf"<(?:/\s*\|?|\|/)\s*(?:\w*{_THINKING}|thought_process|reflection|analysis|scratchpad|\w+_monologue)\s*\|?>"
+"""How models close thoughts that templates open alike, or do not ask for: what those open may as well be text."""
 _OPENED = re.compile(rf"\s*(?:{'|'.join(opening for opening, _ in _THOUGHTS)})", re.IGNORECASE)
 _CLOSED = re.compile(
     "|".join([*(closing for _, closing in _THOUGHTS), _ALSO_CLOSED]), re.IGNORECASE | re.MULTILINE
@@ -84,10 +85,10 @@ QUOTED_CHARS = 1500
 """At most so much of the faulty answer is shown, in whole lines."""
 
 
-class BadAnswer(Struct, frozen=True, kw_only=True):
+class ParseFault(Struct, frozen=True, kw_only=True):
     """An answer that cannot be used. `fault` is written for the model that gave it."""
 
-    kind: BadKind
+    kind: FaultKind
     fault: str
 
     @property
@@ -139,7 +140,7 @@ class AnswerReader(Struct, Generic[AnswerT], frozen=True):
         return ""
 
     @abstractmethod
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:
         """Parse the answer into a value, or say what is wrong with it."""
 
 
@@ -154,20 +155,20 @@ class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
         """The model's JSON schema, strict."""
         return strict_schema(self.model)
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | ParseFault:  # noqa: ARG002 - AnswerReader's signature
         """The first object that fits the model, or the faults of the first object if none does."""
         shown = visible(text)
         if not shown:
-            return BadAnswer(kind="empty", fault=_why_empty(text))
-        first_fault: BadAnswer | None = None
+            return ParseFault(kind="empty", fault=_why_empty(text))
+        first_fault: ParseFault | None = None
         for start, end in _objects(shown):
             value = self._validate(shown[start:end])
-            if not isinstance(value, BadAnswer):
+            if not isinstance(value, ParseFault):
                 return value
             first_fault = first_fault or value
-        return first_fault or BadAnswer(kind="not_json", fault=_why_not_json(shown))
+        return first_fault or ParseFault(kind="not_json", fault=_why_not_json(shown))
 
-    def _validate(self, candidate: str) -> ModelT | BadAnswer:
+    def _validate(self, candidate: str) -> ModelT | ParseFault:
         from pydantic import ValidationError
 
         try:
@@ -179,7 +180,7 @@ class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
                 for error in errors
             ]
             more = f"; and {len(faults) - MAX_FAULTS} more" if len(faults) > MAX_FAULTS else ""
-            return BadAnswer(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
+            return ParseFault(kind="schema", fault="; ".join(faults[:MAX_FAULTS]) + more)
 
 
 class OneWord(AnswerReader[Choice], frozen=True):
@@ -202,7 +203,7 @@ class OneWord(AnswerReader[Choice], frozen=True):
         forms = [form for word in self.words for form in (word, word.capitalize())]
         return f"root ::= {' | '.join(map(json.dumps, forms))}\n"
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | BadAnswer:
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | ParseFault:
         """The word of the first token that is not white space, else of the text."""
         weighed = _weigh(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
         if weighed is not None:
@@ -210,28 +211,28 @@ class OneWord(AnswerReader[Choice], frozen=True):
         shown = visible(text)
         listed = f"{', '.join(self.words[:-1])} or {self.words[-1]}"
         if not shown:
-            return BadAnswer(kind="empty", fault=f"{_why_empty(text)}; answer {listed}")
+            return ParseFault(kind="empty", fault=f"{_why_empty(text)}; answer {listed}")
         any_word = "|".join(self.words)
         leading = re.match(rf"[\W_]*({any_word})\b", shown, re.IGNORECASE)
         found = [leading[1]] if leading else re.findall(rf"\b({any_word})\b", shown, re.IGNORECASE)
         said = {word.lower() for word in found}
         if len(said) == 1:
             return Choice(word=said.pop())
-        return BadAnswer(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
+        return ParseFault(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
 
 
 YES_OR_NO: Final = OneWord((YES, NO))
 
 
 class TextAnswer(AnswerReader[AnswerT], Generic[AnswerT], frozen=True):
-    """Free text, read by a function of the prompt; it must return a `BadAnswer` rather than raise."""
+    """Free text, read by a function of the prompt; it must return a `ParseFault` rather than raise."""
 
-    parse: Callable[[str], AnswerT | BadAnswer]
+    parse: Callable[[str], AnswerT | ParseFault]
 
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:  # noqa: ARG002 - AnswerReader's signature
         """Apply the function to the text behind the thoughts."""
         if not visible(text):
-            return BadAnswer(kind="empty", fault=_why_empty(text))
+            return ParseFault(kind="empty", fault=_why_empty(text))
         start, end = answer_span(text)
         return self.parse(text[start:end])
 
@@ -249,8 +250,8 @@ def thinks(text: str, thinking: str) -> bool:
 
 def answer_span(text: str) -> tuple[int, int]:
     """Where the answer in a model's text begins and ends, as character offsets: behind the last mark that closes a thought,
-    whether or not one opened it (a template may have written that), and before left-over marks of its end. A text that
-    opens a thought and never closes it holds no answer.
+    whether or not one opened it (a template may have written that), and before left-over marks of its end. Of a text that
+    opens a thought and never closes it, the blocks are the answer with which it ends, if there are no others.
 
     Marks inside of what an answer may quote are text: in an edit, a JSON string, a code block, or quotes.
     """
@@ -261,7 +262,47 @@ def answer_span(text: str) -> tuple[int, int]:
     for mark in reversed(closed):
         if not _is_quoted(text[:end], mark.start(), mark.end(), objects):
             return mark.end(), end
-    return (end if _OPENED.match(text) else 0), end
+    opened = _OPENED.match(text)
+    return (_blocks_at_end(text[:end], opened.end()) if opened else 0), end
+
+
+def _blocks_at_end(text: str, thought: int) -> int:
+    """Where the edits, JSON objects and code blocks begin, each on a line of its own, with which the thought from the offset on ends;
+    the text's end if there are none, or if one stands apart, which may be a draft.
+    """
+    start = len(text)
+    for begin, end in reversed(list(_outermost([*_tagged(text), *_fenced(text), *_objects(text)]))):
+        before = text[max(thought, text.rfind("\n", 0, begin)) : begin]
+        if text[end:start].strip() or before.strip():
+            return len(text)
+        start = begin
+    return start
+
+
+def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the spans that begin in no other, in order."""
+    behind = 0
+    for begin, end in sorted(spans):
+        if begin >= behind:
+            yield begin, end
+            behind = end
+
+
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of edits begin and end."""
+    depth = begin = 0
+    for tag in _BLOCK_TAG.finditer(text):
+        begin = begin if depth else tag.start()
+        depth = max(depth + (0 if tag[2] else -1 if tag[1] else 1), 0)
+        if not depth:
+            yield begin, tag.end()
+
+
+def _fenced(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the blocks of code begin and end."""
+    marks = list(_FENCE.finditer(text))
+    for opening, closing in zip(marks[::2], marks[1::2], strict=False):
+        yield opening.start(), closing.end()
 
 
 def _is_quoted(text: str, start: int, end: int, objects: list[tuple[int, int]]) -> bool:
@@ -362,7 +403,7 @@ def _bare(token: str) -> str:
     return token.strip(_DECORATION).lower()
 
 
-def repair_prompt(original: SourcedText, answer: str, bad: BadAnswer, *, max_tokens: int) -> SourcedText:
+def repair_prompt(original: SourcedText, answer: str, bad: ParseFault, *, max_tokens: int) -> SourcedText:
     """The original prompt, unchanged so that a server's prefix cache applies, then the bad answer and its fault."""
     # A repetition or a copy is not shown again: it is what the model would pick up most readily.
     quoted = "" if bad.kind in {"copied", "repeated"} else quote_lines(answer)

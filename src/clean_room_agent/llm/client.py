@@ -24,9 +24,9 @@ from clean_room_agent.errors import ServerFailed, WindowExceeded
 from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
 from clean_room_agent.llm.answers import (
     AnswerT,
-    BadAnswer,
-    BadKind,
     Choice,
+    FaultKind,
+    ParseFault,
     repair_prompt,
     thinking_only,
     thinks,
@@ -60,7 +60,7 @@ class Reply(Struct, Generic[AnswerT], frozen=True, kw_only=True):
     """An answer that was read: exactly one of `value` and `bad` is set. Figures are those of the last call."""
 
     value: AnswerT | None
-    bad: BadAnswer | None
+    bad: ParseFault | None
     call_id: int
     """The recorded call that gave `value` or `bad`."""
     text: str
@@ -156,13 +156,13 @@ class ModelClient:
             and longer > question.max_tokens
         ):
             fault = thinking_only(question.max_tokens)
-            self._note_unreadable(first.call_id, BadAnswer(kind="truncated", fault=fault))
+            self._note_unreadable(first.call_id, ParseFault(kind="truncated", fault=fault))
             cut, question = first, replace(question, max_tokens=longer)
             first = self._sender.exchange(question, site)
             first = replace(first, sent=cut.sent + first.sent, latency_ms=cut.latency_ms + first.latency_ms)
         read = _read(prompt, first.raw, question, asked=question.text)
         value, note = read
-        if not isinstance(value, BadAnswer):
+        if not isinstance(value, ParseFault):
             self._sink.reading(first.call_id, AnswerReading.PARSED, note)
             return _reply(first, first.sent, value=value)
         if value.kind == "copied":
@@ -175,7 +175,7 @@ class ModelClient:
         sent, waited = first.sent + second.sent, first.latency_ms + second.latency_ms
         reread = _read(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
-        if isinstance(repaired, BadAnswer):
+        if isinstance(repaired, ParseFault):
             self._note_unreadable(second.call_id, repaired)
             endless = value.endless and repaired.endless
             return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
@@ -205,7 +205,7 @@ class ModelClient:
             self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         else:
             fault = f"it did not end within {question.max_tokens} tokens"
-            self._note_unreadable(done.call_id, BadAnswer(kind="truncated", fault=fault))
+            self._note_unreadable(done.call_id, ParseFault(kind="truncated", fault=fault))
         return FillReply(
             text=text,
             finish=finish,
@@ -322,7 +322,7 @@ class ModelClient:
         done, key = self._measure_or_recall(question, site)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
-        if isinstance(value, BadAnswer):
+        if isinstance(value, ParseFault):
             self._note_unreadable(done.call_id, value)
             return None
         self._sink.reading(done.call_id, AnswerReading.PARSED, "")
@@ -343,7 +343,7 @@ class ModelClient:
         if self._biases is not None and key is not None and done.raw.replayed_from is None:
             self._biases.keep(key, done.call_id, choice)
 
-    def _note_unreadable(self, call_id: int, bad: BadAnswer) -> None:
+    def _note_unreadable(self, call_id: int, bad: ParseFault) -> None:
         self._sink.reading(call_id, AnswerReading.UNREADABLE, bad.fault)
         self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
@@ -353,7 +353,7 @@ class ModelClient:
         prompt: Prompt[InputsT, AnswerT],
         inputs: InputsT,
         said: str,
-        bad: BadAnswer,
+        bad: ParseFault,
     ) -> ModelQuestion | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
@@ -482,20 +482,20 @@ def _fits(question: ModelQuestion) -> bool:
 
 def _read(
     prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: ModelQuestion, *, asked: str
-) -> tuple[AnswerT | BadAnswer, str]:
+) -> tuple[AnswerT | ParseFault, str]:
     """The answer as understood; `asked` is the prompt without what a repair adds to it."""
     if raw.finish == "repeated":
-        return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
+        return ParseFault(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "copied":
-        return BadAnswer(kind="copied", fault=COPIED), ""
+        return ParseFault(kind="copied", fault=COPIED), ""
     if raw.finish == "tool_call":
-        return BadAnswer(kind="format", fault=TOOL_CALL), ""
+        return ParseFault(kind="format", fault=TOOL_CALL), ""
     if thinks(raw.text, raw.thinking) and not visible(raw.text):
-        kind: BadKind = "truncated" if raw.finish == "length" else "empty"
-        return BadAnswer(kind=kind, fault=thinking_only(raw.completion_tokens)), ""
+        kind: FaultKind = "truncated" if raw.finish == "length" else "empty"
+        return ParseFault(kind=kind, fault=thinking_only(raw.completion_tokens)), ""
     if raw.finish == "length" and not prompt.answer.reads_cut_answers:
         cut = f"the answer was cut off after {question.max_tokens} tokens"
-        return BadAnswer(kind="truncated", fault=cut), ""
+        return ParseFault(kind="truncated", fault=cut), ""
     return prompt.read(raw.text, raw.tokens, asked=asked)
 
 
@@ -504,7 +504,7 @@ def _reply(
     sent: int,
     *,
     value: AnswerT | None = None,
-    bad: BadAnswer | None = None,
+    bad: ParseFault | None = None,
     endless: bool = False,
 ) -> Reply[AnswerT]:
     return Reply(

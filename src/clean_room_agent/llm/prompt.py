@@ -32,8 +32,8 @@ from clean_room_agent.llm.answers import (
     YES_OR_NO,
     AnswerReader,
     AnswerT,
-    BadAnswer,
     Choice,
+    ParseFault,
     TokenChoice,
 )
 
@@ -106,25 +106,25 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
         pieces = _compiled(self.template).generate(values, heading=self.heading, schema=schema, example=shown)
         return stripped(compose(pieces))
 
-    def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
+    def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:
         """The answer's value, or what is wrong with it."""
         return self.answer.read(text, tokens)
 
     def read(
         self, text: str, tokens: tuple[TokenChoice, ...], *, asked: str
-    ) -> tuple[AnswerT | BadAnswer, str]:
+    ) -> tuple[AnswerT | ParseFault, str]:
         """The answer's value without what it copied from the example, and a description of that ("" for nothing).
 
         `asked`: the rendered prompt.
         """
         value = self.parse(text, tokens)
-        if isinstance(value, BadAnswer) or not self.tells_copies(asked):
+        if isinstance(value, ParseFault) or not self.tells_copies(asked):
             return value, ""
         kept, taken = without_copies(value)
         if not taken:
             return value, ""
         if kept is None:
-            return BadAnswer(kind="copied", fault=COPIED), ""
+            return ParseFault(kind="copied", fault=COPIED), ""
         return kept, f"left out, copied from the example: {describe(taken)}"
 
     def tells_copies(self, asked: str) -> bool:

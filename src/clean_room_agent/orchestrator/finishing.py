@@ -316,7 +316,8 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
         if found:
             verdict = judge(runner.config.accept, unstable=found)
     others = final.red() - {goal.name for goal in goals.tests}
-    if not verdict.complete and goals.tests and others == final.red() and judge("no-new-failures").complete:
+    only_others = goals.tests and others and others == final.red()
+    if not verdict.complete and only_others and judge("no-new-failures").complete:
         verdict = replace(verdict, reason=f"{FAILED_BEFORE}: {listed(sorted(others), SHOWN_NAMES)}")
     replaced = tampering(commits.diff(before, commits.head)) if verdict.complete else ()
     if replaced:

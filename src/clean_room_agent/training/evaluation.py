@@ -30,7 +30,7 @@ from clean_room_agent.db.raw.training import (
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.forms.masked import MOST_TOKENS
 from clean_room_agent.execute.implement import usual_answer_tokens
-from clean_room_agent.llm.answers import BadAnswer, OneWord
+from clean_room_agent.llm.answers import OneWord, ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.filling import FILL_NAME, GAP_MARK, FillRequest
 from clean_room_agent.llm.prompt import Prompt, Verbatim, verbatim
@@ -144,7 +144,7 @@ def questions_of(
     limited: Counter[str] = Counter()
     for row in rows:
         wanted = prompt.parse(row.completion[-1].content)
-        if isinstance(wanted, BadAnswer):
+        if isinstance(wanted, ParseFault):
             left_out["its right answer cannot be read"] += 1
         elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw import calls, passes
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.plan_prompts import META_PLAN
-from clean_room_agent.llm.answers import BadAnswer, thinking_only
+from clean_room_agent.llm.answers import ParseFault, thinking_only
 
 PROBE = "window_probe"
 
@@ -36,7 +36,7 @@ def asked(
 def fault_of_a_copy() -> str:
     """As the client records it."""
     read, _ = META_PLAN.read(META_PLAN.example, (), asked=META_PLAN.example)
-    assert isinstance(read, BadAnswer)
+    assert isinstance(read, ParseFault)
     return read.fault
 
 

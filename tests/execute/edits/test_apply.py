@@ -149,6 +149,7 @@ def test_two_different_edits_of_one_place_are_refused() -> None:
 @pytest.mark.parametrize(
     ("written", "text"),
     [
+        (symbol("main", "def main():\n&nbsp;&nbsp;&nbsp;&nbsp;return 1 &lt; 2"), "    return 1 < 2\n"),
         (symbol("main", "def main():\n    return 1 &lt; 2 and 3 &gt; 2"), "    return 1 < 2 and 3 > 2\n"),
         (edit("    return Box()", "    return 6 &amp; 3"), "    return 6 & 3\n"),
         (edit("    return Box()", "    return &#39;&amp;lt;&#39;"), "    return '&lt;'\n"),

@@ -88,8 +88,23 @@ Nothing was applied: the files are as shown. Give all edits again.\
         ("a\tb", "a b", "the file has U+0009 (TAB), and the search text U+0020 (SPACE)"),
         ("a  b", "a b", "the file has U+0020 (SPACE), and the search text U+0062 (LATIN SMALL LETTER B)"),
         ("a(b", "a[b", ""),
+        ("it's", "it`s", "the file has U+0027 (APOSTROPHE), and the search text U+0060 (GRAVE ACCENT)"),
+        (
+            'say("")',
+            "say('')",
+            "the file has U+0022 (QUOTATION MARK), and the search text U+0027 (APOSTROPHE)",
+        ),
+        ("x1", "xl", "the file has U+0031 (DIGIT ONE), and the search text U+006C (LATIN SMALL LETTER L)"),
+        (
+            "a|b",
+            "aIb",
+            "the file has U+007C (VERTICAL LINE), and the search text U+0049 (LATIN CAPITAL LETTER I)",
+        ),
+        ("0x", "Ox", "the file has U+0030 (DIGIT ZERO), and the search text U+004F (LATIN CAPITAL LETTER O)"),
+        ("it's", "its", ""),
+        ("a1", "aO", ""),
     ],
 )
-def test_white_space_within_a_line_is_named(real: str, typed: str, named: str) -> None:
+def test_a_difference_that_is_hard_to_see_is_named(real: str, typed: str, named: str) -> None:
     near = Nearest(line=1, text=real, differing_line=1, expected=typed)
     assert unseen_difference(near).removeprefix(": there, ") == named

@@ -44,6 +44,11 @@ TWO = "class A {\n  f() {\n    return 1;\n  }\n}\n"
             ("        return g(1,\n                 2)", "        return g(0,\n                 2)"),
             ("\t\treturn g(1,\n\t\t         2)", "\t\treturn g(0,\n\t\t         2)"),
         ),
+        (
+            TABS.replace("1", "g(1,\n\t\t      2)"),
+            ("        return g(1,\n              2)", "        return g(1,\n              3)"),
+            ("\t\treturn g(1,\n\t\t      2)", "\t\treturn g(1,\n\t\t      3)"),
+        ),
         (TABS + STRING, ("", STRING.replace("\t", "    ")), ("", STRING)),
         (
             TABS,

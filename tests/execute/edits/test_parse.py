@@ -7,7 +7,7 @@ from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits, render_edit, render_edits
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 
 SIMPLE = """<edit file="src/a.py">
 <search>
@@ -52,13 +52,13 @@ EDITS = st.one_of(
 
 def edits_of(text: str) -> tuple[PatchEdit, ...]:
     read = parse_edits(text)
-    assert not isinstance(read, BadAnswer), read
+    assert not isinstance(read, ParseFault), read
     return read
 
 
-def fault_of(text: str) -> BadAnswer:
+def fault_of(text: str) -> ParseFault:
     read = parse_edits(text)
-    assert isinstance(read, BadAnswer), read
+    assert isinstance(read, ParseFault), read
     return read
 
 
@@ -91,6 +91,13 @@ def test_an_edit_is_read_with_its_line() -> None:
         SIMPLE.replace("search>", "SEARCH>").replace("replacement>", "REPLACEMENT>"),
         SIMPLE.replace("replacement>", "replace>"),
         SIMPLE.replace("file=", "file: "),
+        SIMPLE.replace("file=", "name="),
+        SIMPLE.replace("file=", "src="),
+        SIMPLE.replace("a.py", "a.py:12"),
+        SIMPLE.replace("a.py", "a.py:12-14"),
+        SIMPLE.replace('"', "&quot;"),
+        SIMPLE.replace(' file="src/a.py">', ">\n<file>src/a.py</file>"),
+        SIMPLE.replace(' file="src/a.py">', ">\n  <path> src/a.py </path>"),
         SIMPLE.replace('"src/a.py"', '"src/a.py",'),
         SIMPLE.replace('"src/a.py"', '"`src/a.py`"'),
         SIMPLE.replace("</edit>", "</ edit >"),
@@ -114,6 +121,28 @@ def test_what_stands_around_an_edit_is_tolerated(text: str) -> None:
         "x = 1",
         "x = 2",
     )
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "A.f",
+        "def A.f",
+        "A.f()",
+        "A.f:",
+        "def A.f(self, x=(1, 2)):",
+        "async def A.f(self) -> int:",
+        "function A.f(a, b) {",
+    ],
+)
+def test_a_definition_may_be_named_by_its_first_line(symbol: str) -> None:
+    (edit,) = edits_of(f'<edit file="a.py" symbol="{symbol}">\n<replacement>\nx\n</replacement>\n</edit>\n')
+    assert edit.symbol == "A.f"
+
+
+def test_a_file_s_name_in_a_tag_of_its_own_moves_no_line() -> None:
+    first, second = edits_of(SIMPLE.replace(' file="src/a.py">', ">\n<path>b.py</path>") + SIMPLE)
+    assert (first.file_path, first.answer_line, second.answer_line) == ("b.py", 1, SIMPLE.count("\n") + 2)
 
 
 def test_every_form_is_read() -> None:

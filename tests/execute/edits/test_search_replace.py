@@ -240,6 +240,8 @@ def test_the_modules_example_is_as_it_says(search: str, tier: int, added: str) -
         ("# caf\u00e9", "# cafe\u0301"),
         ("# \u26a0\ufe0f care\u00adful\u200b", "# \u26a0 careful"),
         ("# it's", "# it\u2019s"),
+        ("# it\u00b4s 5\u2035 \u02cba\u02ca", "# it's 5' 'a'"),
+        ("# a\u301cb", "# a~b"),
         ("# so on\u2026", "# so on..."),
         ("# so on...", "# so on\u2026"),
         ("# \ufb01ve \uff21\uff22 \u00b5s", "# five AB \u03bcs"),

@@ -16,7 +16,7 @@ from clean_room_agent.execute.forms.worded import (
     read_blocks,
     requests,
 )
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.token_estimator import estimate
 
 TEXT = '''\
@@ -301,7 +301,7 @@ LINES_ANSWER = "BEFORE:\n```python\nreturn total / (len(values) + 1)\n```\nAFTER
 
 def blocks(answer: str) -> tuple[str, str]:
     read = read_blocks(answer)
-    assert not isinstance(read, BadAnswer)
+    assert not isinstance(read, ParseFault)
     return read
 
 
@@ -344,7 +344,7 @@ def test_lines_with_a_block_keep_its_steps() -> None:
 
 
 def test_an_answer_without_blocks_is_unreadable() -> None:
-    assert isinstance(read_blocks("I cannot say."), BadAnswer)
+    assert isinstance(read_blocks("I cannot say."), ParseFault)
     assert code_blocks("a\n```\nb\n```\nc\n~~~js\nd") == ["b", "d"]
 
 

@@ -98,6 +98,7 @@ HALVES = [_piece("\ud83d"), _piece("\ude00")]
         (f"data: {HALVES[0]}\n\ndata: {_piece('b')}\n\n", "\ufffdb"),
         (f"data: {_piece('b')}\n\ndata: {HALVES[1]}\n\n", "b\ufffd"),
         (f"data: {json.dumps({'choices': [{'delta': {'content': PARTS}}]})}\n\n", "hi"),
+        (f"data: {_piece('hi', 'stop')}\n\ndata: [done]\n\n", "hi"),
         (f"data: {json.dumps({'choices': [{'index': 1, 'delta': {'content': 'no'}}]})}\n\n", ""),
     ],
 )
@@ -108,8 +109,9 @@ def test_lawful_frames_are_read(stream: str, text: str) -> None:
         assert (answer.text, answer.error) == (text, None)
 
 
-def test_a_filter_is_told_as_one() -> None:
-    stream = f"data: {_piece('hi', 'content_filter')}\n\ndata: [DONE]\n\n".encode()
+@pytest.mark.parametrize("reason", ["content_filter", "SAFETY", "recitation", "guardrail_intervened"])
+def test_a_filter_is_told_as_one(reason: str) -> None:
+    stream = f"data: {_piece('hi', reason)}\n\ndata: [DONE]\n\n".encode()
     answer = mocked(lambda _: httpx.Response(200, content=stream)).send(chat_request())
     assert answer.error is not None
     assert "filters what its models say" in (answer.error.hint or "")
@@ -163,6 +165,7 @@ def test_a_stream_that_fails_says_why(stream: str, said: str, kept: str) -> None
     [
         *[(reason, "stop") for reason in ("eos", "eos_token", "end_turn", "STOP", "a new one")],
         *[(reason, "length") for reason in ("max_tokens", "length", "MAX_TOKENS")],
+        *[(reason, "length") for reason in ("token_limit", "max_output_tokens", "context_length_exceeded")],
         *[(reason, "tool_call") for reason in ("tool_calls", "function_call")],
     ],
 )

@@ -9,10 +9,13 @@ import pytest
 from tests.orchestrator.test_runs.tiny_project import PYTEST, Runner, RunOnce, Write
 
 from clean_room_agent.artifacts.test_results import Reading
+from clean_room_agent.errors import ConfigError
 from clean_room_agent.languages.ecmascript import script_runner
 from clean_room_agent.languages.python import test_log
 from clean_room_agent.languages.test_runner import MAX_BYTES, MAX_FILES, EndedCommand, guard_folder
 from clean_room_agent.languages.test_runners import runner_named
+from clean_room_agent.orchestrator.run_config import TestingConfig
+from clean_room_agent.orchestrator.test_runs.command_runner import require_judging
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
 from clean_room_agent.orchestrator.test_runs.test_commands import (
     Watched,
@@ -300,6 +303,29 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
     got = run(PYTEST)
     assert not got.report.whole
     assert "its last line says '1 failed" in got.report.problem
+
+
+@pytest.mark.parametrize("second", ["b", "a"])
+def test_processes_that_are_not_seen_to_start_leave_one_report_and_are_told_of(
+    second: str, write: Write, run: Runner
+) -> None:
+    write({"a/test_a.py": "def test_a(): assert 0\n", "b/test_b.py": "def test_b(): pass\n"})
+    got = run(f"PYTHONPATH=. {PYTEST} {'ab'.replace(second, '')}; PYTHONPATH=. {PYTEST} {second}")
+    assert (got.report.whole, got.report.outcomes) == (False, {}), "no run begins on such a baseline"
+    assert got.report.problem == (
+        "pytest ran 2 times and left one report: each later one takes the place of that before. The command sets PYTHONPATH, it seems: "
+        "let it keep what is there, as in PYTHONPATH=src:$PYTHONPATH"
+    )
+    with pytest.raises(ConfigError, match="pytest ran 2 times and left one report"):
+        require_judging(got, TestingConfig(test_command=got.command), "test_command", sandboxed=False)
+    assert run(f"PYTHONPATH=. {PYTEST}").report.whole
+
+
+def test_a_unittest_that_dies_beside_a_pytest_that_passes_is_told_of(write: Write, run: Runner) -> None:
+    write({"a/test_a.py": "", "b/test_b.py": "def test_b(): pass\n"})
+    got = run(f"{sys.executable} -m unittest discover -s none; {PYTEST} b")
+    assert not got.report.whole
+    assert got.report.problem == "unittest ended before it printed its summary"
 
 
 @pytest.mark.parametrize("words", ["", "discover", "discover -s checks", "discover -s checks -p check_*.py"])

@@ -41,6 +41,8 @@ MAX_CLOSE_LINES = 2_000
 CANDIDATES = 5
 MIN_RATIO = 0.4
 WORD = re.compile(r"\w+|[^\w\s]")
+ALIKE = (frozenset("'\"`"), frozenset("1lI|"), frozenset("0O"))
+"""Characters of ASCII that are easily taken for each other."""
 
 
 def describe(result: PatchResult) -> str:
@@ -124,14 +126,15 @@ def nearest(text: str, search: str) -> Nearest | None:
 
 
 def unseen_difference(near: Nearest) -> str:
-    """By their names, the characters at which the two lines first differ, if one of them is white space or not of ASCII, and so may
-    look like the other; else "".
+    """By their names, the characters at which the two lines first differ, if they may look like each other: as white space and what
+    is not of ASCII may; else "".
     """
     real = near.text.split("\n")[near.differing_line - near.line].strip()
     wanted = near.expected.strip()
     for has, seeks in zip_longest(real, wanted, fillvalue=""):
         if has != seeks:
-            if (has + seeks).isascii() and not (has.isspace() or seeks.isspace()):
+            plain = (has + seeks).isascii() and not (has.isspace() or seeks.isspace())
+            if plain and not any(alike >= {has, seeks} for alike in ALIKE):
                 return ""
             return f": there, the file has {_name(has)}, and the search text {_name(seeks)}"
     return ""

@@ -49,7 +49,7 @@ TAG = re.compile(
     rf"|(?P<block>{_BLOCK_NAMES})(?P<attributes>(?:[\s,]+\w+\s*[=:]\s*(?:{_ANY_VALUE}))*)[\s,]*(?P<single>/?))>"
 )
 ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*[=:]\s*(?:{VALUE})")
-ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d+|#[xX][\da-fA-F]+);")
+ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#[xX][\da-fA-F]+);")
 BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(rf"</[ \t]*(?:{_any_case('create', 'insert', 'edit')}|{_CONTENT_NAMES})[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
@@ -60,7 +60,7 @@ SENTENCE = re.compile(
 )
 IN_TEXT = re.compile("\"\"\"|'''|<<|/\\*")
 """What begins a text of several lines in code, where a fence may be part of it."""
-CDATA = re.compile(r"\s*<!\[CDATA\[[ \t]*\n?(.*?)\n?[ \t]*\]\]>\s*\Z", re.DOTALL)
+CDATA = re.compile(r"\s*<!\[CDATA\[(?:[ \t]*\n)?(.*?)(?:\n[ \t]*)?\]\]>\s*\Z", re.DOTALL)
 WRAPPED = re.compile(r"\s*<(code|content|pre|file)>[ \t]*\n(.*?)\n[ \t]*</\1>\s*\Z", re.DOTALL)
 """A tag of no format around the whole."""
 DECORATION = " \t#/*`_:-<!>"
@@ -238,7 +238,7 @@ def _is_gap(text: str) -> bool:
 def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """`texts`, each without the fence or CDATA around it, if every one that is not empty has one; else unchanged.
 
-    A fence that only the search text or only the replacement has is part of the code. A text that is alone (a file, a
+    A fence that only the search text or only the replacement has is part of the code, but no CDATA is. A text that is alone (a file, a
     definition) may have sentences or its file's name around the fence, or only one half of it.
     """
     if not any(texts):
@@ -247,12 +247,18 @@ def unfence(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     if is_prose(path):
         return (_without_fence_of_document(path, texts[0]),) if alone else texts
     bare = tuple(_without_fence(text, path, alone=alone) if text else "" for text in texts)
-    return texts if any(text is None for text in bare) else tuple(text or "" for text in bare)
+    if any(text is None for text in bare):
+        return tuple(_without_cdata(text, path) or text for text in texts)
+    return tuple(text or "" for text in bare)
 
 
 def unescaped(text: str, file_text: str) -> str:
-    """The text with its HTML entities replaced, unless the file has any itself."""
-    return text if ENTITY.search(file_text) else ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    """The text with its HTML entities replaced, those of blanks by plain ones, unless the file has any itself."""
+
+    def character(entity: re.Match[str]) -> str:
+        return html.unescape(entity[0]).replace("\u00a0", " ")
+
+    return text if ENTITY.search(file_text) else ENTITY.sub(character, text)
 
 
 def is_prose(path: str) -> bool:
@@ -271,11 +277,10 @@ def _without_fence_of_document(path: str, text: str) -> str:
 
 
 def _without_fence(text: str, path: str, *, alone: bool) -> str | None:
-    if PurePosixPath(path).suffix.lower() not in MARKUP_SUFFIXES:
-        if (inside := CDATA.match(text)) is not None:
-            return _without_fence(inside[1], path, alone=alone) or inside[1]
-        if alone and (inside := WRAPPED.match(text)) is not None:
-            return _without_fence(inside[2], path, alone=alone) or inside[2]
+    if (bare := _without_cdata(text, path)) is not None:
+        return _without_fence(bare, path, alone=alone) or bare
+    if alone and not _is_markup(path) and (inside := WRAPPED.match(text)) is not None:
+        return _without_fence(inside[2], path, alone=alone) or inside[2]
     lines = text.strip("\n").split("\n")
     if alone and FENCE_LINE.match(lines[0]):
         lead = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
@@ -290,6 +295,16 @@ def _without_fence(text: str, path: str, *, alone: bool) -> str | None:
         twice = alone and len(lines) > 2 and second is not None and second["mark"] == opening["mark"]
         return (_without_fence(inner, path, alone=alone) if twice else None) or inner
     return _block_among_sentences(lines, marks, path) if alone else None
+
+
+def _without_cdata(text: str, path: str) -> str | None:
+    """What stands in CDATA if that is all of the text, and no code."""
+    inside = None if _is_markup(path) else CDATA.match(text)
+    return None if inside is None else inside[1]
+
+
+def _is_markup(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in MARKUP_SUFFIXES
 
 
 def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str]]], path: str) -> str | None:

@@ -23,12 +23,16 @@ def units_of(path: str, file: str, search: str, replacement: str) -> tuple[str, 
     """Search text and replacement of an answer, indented by the file's unit in place of their own; lines that the file has, and what
     strings hold, stay. As they are where a unit is not known, or where both are blanks and the search text is found.
     """
-    theirs, ours = indent_unit(file), indent_unit(search, replacement)
-    found = bool(search.strip() and find(file, search).hits)
-    if not theirs or theirs == ours:
+    theirs = indent_unit(file)
+    if not theirs:
         return search, replacement
-    ours = ours or _unit_beside(file, search, replacement if found else search, theirs)
-    if not ours or (theirs[0] == ours[0] and (found or not search.strip())):
+    found = bool(search.strip() and find(file, search).hits)
+    ours = (
+        indent_unit(search, replacement, of_blocks=True)
+        or _unit_beside(file, search, replacement if found else search, theirs)
+        or indent_unit(search, replacement)
+    )
+    if ours in {"", theirs} or (theirs[0] == ours[0] and (found or not search.strip())):
         return search, replacement
     there = frozenset(file.split("\n"))
     return (
@@ -37,9 +41,10 @@ def units_of(path: str, file: str, search: str, replacement: str) -> tuple[str, 
     )
 
 
-def indent_unit(*texts: str) -> str:
+def indent_unit(*texts: str, of_blocks: bool = False) -> str:
     """One level of indentation: a tab, or by how many blanks most blocks are deeper than the line that opens them; without a
-    block, what the indentations have in common. "" if it is not clear, or single blanks.
+    block, what the indentations have in common, which may be of an alignment, unless only those `of_blocks` count. "" if it is not
+    clear, or single blanks.
     """
     deeper: Counter[str] = Counter()
     found: set[str] = set()
@@ -61,7 +66,8 @@ def indent_unit(*texts: str) -> str:
     spaces = Counter({lead: count for lead, count in deeper.items() if set(lead) == {" "}})
     if any(set(lead) != {" "} for lead in found) and not spaces.total() > CLEAR * deeper.total():
         return ""
-    unit = spaces.most_common(1)[0][0] if spaces else " " * gcd(*map(len, found))
+    common = "" if of_blocks else " " * gcd(*map(len, found))
+    unit = spaces.most_common(1)[0][0] if spaces else common
     return unit if len(unit) > 1 else ""
 
 

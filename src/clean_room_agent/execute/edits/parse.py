@@ -21,14 +21,21 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.format import ENTITY, Tag, find_tags, partners, unescaped, unfence
-from clean_room_agent.llm.answers import BadAnswer, answer_span
+from clean_room_agent.llm.answers import ParseFault, answer_span
 
 UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 BLOCKS = "<edit>, <insert>, <create> or <delete>"
-FILE = ("file", "path", "filename", "file_path", "filepath")
+FILE = ("file", "path", "filename", "file_path", "filepath", "name", "src")
 """The attribute that names the file, and what models write in its place."""
-KEYWORD = re.compile(r"(?:async\s+)?(?:def|class|function|func)\s+|\(\)\Z")
-"""What models write around the name of a definition."""
+KEYWORD = re.compile(r"\A(?:async\s+)?(?:def|class|function|func)\s+|(?:\(.*\)(?:\s*->[^:]*)?)?\s*[:{]?\Z")
+"""What models write around the name of a definition: the rest of its first line."""
+LINES = re.compile(r":\d+(?:-\d+)?\Z")
+"""What they write behind the name of a file."""
+NAMED_BELOW = re.compile(
+    rf"^([ \t]*)<(edit|insert|create|delete)>[ \t]*\n[ \t]*<({'|'.join(FILE)})>[ \t]*([^<>\n\"]+?)[ \t]*</\3>[ \t]*$",
+    re.MULTILINE,
+)
+"""A block whose file stands in a tag of its own."""
 BULLET = re.compile(
     r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+(?=<(?:edit|insert|create|delete)[\s,]+\w+[ \t]*=)", re.MULTILINE
 )
@@ -83,7 +90,7 @@ _CLOSING: dict[_State, tuple[str, _State]] = {
 _OPENS = {closing.removeprefix("/"): state for state, (closing, _) in _CLOSING.items()}
 
 
-def parse_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
+def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
     """The answer's edits in order, at least one, or why there are none: "empty" if it has no block, "truncated" if it ended
     too early or a tag is not closed, else "format". Never raises.
     """
@@ -91,14 +98,19 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
     bad = UNWRITABLE.search(body)
     if bad is not None:
         line = body.count("\n", 0, bad.start()) + 1
-        return BadAnswer(kind="format", fault=f"line {line} holds a character that no text file may hold")
+        return ParseFault(kind="format", fault=f"line {line} holds a character that no text file may hold")
     strict = find_tags(body, indented=False, inline=False)
     loose = find_tags(body, indented=True, inline=True)
     blocks = _blocks(body, strict)
     if not blocks or _leaves_out(blocks, loose):
         blocks = _blocks(body, loose)
-    if blocks:
-        return _edits(blocks)
+    read = _edits(blocks) if blocks else None
+    if isinstance(read, tuple):
+        return read
+    if NAMED_BELOW.search(body):
+        return parse_edits(NAMED_BELOW.sub(r'\1<\2 file="\4">\n', body))
+    if read is not None:
+        return read
     if not loose and ENTITY.search(body):
         return parse_edits(unescaped(body, ""))
     broken = any(_opens_block(tag) for tag in strict) and not _blocks(body, strict)
@@ -183,13 +195,14 @@ def _opens_block(tag: Tag) -> bool:
     return not tag.closes and tag.name in {"edit", "insert", "create", "delete"}
 
 
-def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | BadAnswer:
+def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     edits: list[PatchEdit] = []
     for block in blocks:
         line = block.tag.line
-        path = next(filter(None, map(block.tag.attribute, FILE)), "").strip("`").removeprefix("./")
+        named = unescaped(next(filter(None, map(block.tag.attribute, FILE)), ""), "")
+        path = LINES.sub("", named.strip("`\"'").removeprefix("./"))
         if not path:
-            return BadAnswer(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
+            return ParseFault(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
         if block.tag.name == "delete":
             edits.append(PatchEdit(kind="delete", file_path=path, answer_line=line))
         elif block.tag.name == "create":
@@ -201,7 +214,7 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | BadAnswer:
             )
         elif block.tag.name == "insert":
             insert = _insert(block, path)
-            if isinstance(insert, BadAnswer):
+            if isinstance(insert, ParseFault):
                 return insert
             edits.append(insert)
         else:
@@ -209,12 +222,12 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | BadAnswer:
     return tuple(edits)
 
 
-def _insert(block: _Block, path: str) -> PatchEdit | BadAnswer:
+def _insert(block: _Block, path: str) -> PatchEdit | ParseFault:
     line = block.tag.line
     named = [(place, block.tag.attribute(place)) for place in PLACES if block.tag.attribute(place)]
     if len(named) != 1:
         fault = f'line {line}: <insert> needs one of after="...", before="..." and in="..."'
-        return BadAnswer(kind="format", fault=fault)
+        return ParseFault(kind="format", fault=fault)
     ((place, symbol),) = named
     symbol = KEYWORD.sub("", symbol)
     (text,) = unfence(path, (_content(block.contents[0][1]),))
@@ -259,10 +272,10 @@ def _whole_file(path: str, text: str) -> str:
     return text.removeprefix("\ufeff") + "\n" if text else ""
 
 
-def _diagnose(tags: tuple[Tag, ...]) -> BadAnswer:
+def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
     """What is wrong with an answer that is not well formed, read from its beginning."""
     if not tags:
-        return BadAnswer(kind="empty", fault=f"the answer holds no {BLOCKS} block")
+        return ParseFault(kind="empty", fault=f"the answer holds no {BLOCKS} block")
     state, index, opening = _State.OUTSIDE, 0, tags[0]
     while index < len(tags):
         tag = tags[index]
@@ -271,7 +284,7 @@ def _diagnose(tags: tuple[Tag, ...]) -> BadAnswer:
             return _unexpected(state, tag, opening)
         if state is not _State.OUTSIDE and not tag.tight:
             fault = f"line {tag.line}: text stands before {_shown(tag)} where none may be"
-            return BadAnswer(kind="format", fault=fault)
+            return ParseFault(kind="format", fault=fault)
         opening = tag if _opens_block(tag) else opening
         state = following
         if state in _CLOSING:
@@ -284,16 +297,16 @@ def _diagnose(tags: tuple[Tag, ...]) -> BadAnswer:
     return _unclosed(opening)
 
 
-def _unexpected(state: _State, tag: Tag, opening: Tag) -> BadAnswer:
+def _unexpected(state: _State, tag: Tag, opening: Tag) -> ParseFault:
     if state is _State.REPLACED or (state is not _State.OUTSIDE and _opens_block(tag)):
         return _unclosed(opening)
     expected = BLOCKS if state is _State.OUTSIDE else f"<{list(_NEXT[state])[-1]}>"
     fault = f"line {tag.line}: expected {expected}, found {_shown(tag)}"
-    return BadAnswer(kind="format", fault=fault)
+    return ParseFault(kind="format", fault=fault)
 
 
-def _unclosed(tag: Tag) -> BadAnswer:
-    return BadAnswer(kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed")
+def _unclosed(tag: Tag) -> ParseFault:
+    return ParseFault(kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed")
 
 
 def _shown(tag: Tag) -> str:

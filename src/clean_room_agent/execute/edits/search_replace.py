@@ -36,9 +36,10 @@ MOST_COMPARED = 4_000_000
 LOOK_ALIKE_TIER = 7
 """The first tier that takes look-alikes for the same."""
 LOOK_ALIKES = {
-    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"'),
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u2035\u00b4\u02b9\u02bc\u02ca\u02cb\uff07", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u2036\u02ba\uff02", '"'),
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"),
+    **dict.fromkeys("\u301c\u223c\uff5e", "~"),
     **dict.fromkeys("\u00a0\u202f\u205f\u3000", " "),
     **dict.fromkeys(map(chr, range(0x2000, 0x200B)), " "),
     **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff", ""),

@@ -45,7 +45,7 @@ from clean_room_agent.execute.forms.place import (
     sampling_of,
     shown,
 )
-from clean_room_agent.llm.answers import BadAnswer, TextAnswer
+from clean_room_agent.llm.answers import ParseFault, TextAnswer
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, template
 from clean_room_agent.llm.token_estimator import estimate
 from clean_room_agent.llm.transport import Sampling
@@ -104,14 +104,14 @@ class FormInputs(Struct, frozen=True, kw_only=True):
     """An earlier answer that was tried, and what it gave."""
 
 
-def read_code(text: str) -> str | BadAnswer:
+def read_code(text: str) -> str | ParseFault:
     """The answer, which holds something like code."""
     if FENCE.search(text) or any(FENCE.match(line) for line in text.split("\n")) or CODE.search(text):
         return text
-    return BadAnswer(kind="format", fault="the answer holds no code; write it in one block of code")
+    return ParseFault(kind="format", fault="the answer holds no code; write it in one block of code")
 
 
-def read_blocks(text: str) -> tuple[str, str] | BadAnswer:
+def read_blocks(text: str) -> tuple[str, str] | ParseFault:
     """The wrong lines and the corrected ones: two blocks, or one block with both marks."""
     blocks = code_blocks(text)
     if len(blocks) >= 2:
@@ -120,7 +120,7 @@ def read_blocks(text: str) -> tuple[str, str] | BadAnswer:
     parts = re.split(r"^\s*(?:#|//)?\s*(?:BEFORE|AFTER)\b:?[ \t]*\n", whole, flags=re.MULTILINE)
     if len(parts) == 3 and parts[1].strip():
         return parts[1].strip("\n"), parts[2].strip("\n")
-    return BadAnswer(
+    return ParseFault(
         kind="format", fault="two blocks of code were asked for: the lines as they are, and as they must be"
     )
 

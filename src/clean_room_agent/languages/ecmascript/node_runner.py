@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Iterator
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.package_json import imports_in_tests
+from clean_room_agent.languages.ecmascript.package_json import mentions_in_tests
 from clean_room_agent.languages.ecmascript.script_runner import (
     NODE_TESTS,
     ScriptRunner,
@@ -35,7 +35,7 @@ class NodeRunner(ScriptRunner):
     traced = "tests"
 
     def detect(self, files: RepositoryFiles) -> str:
-        is_used = imports_in_tests(files, "node:test")
+        is_used = mentions_in_tests(files, "node:test")
         return super().detect(files) or ("node --test" if is_used else "")
 
     def printed(self, text: str) -> Reading | None:

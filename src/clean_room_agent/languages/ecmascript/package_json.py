@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from clean_room_agent.languages.jsonc import as_object, as_text
 from clean_room_agent.languages.repository_files import LOOKED_AT, RepositoryFiles
+from clean_room_agent.languages.watch_mode import watching
 
 LOCKS = (
     ("bun.lock", "bun"),
@@ -31,14 +32,14 @@ RUN_IN_EACH = {
 BERRY = "yarn workspaces foreach -A run test"
 """The same for yarn from 2 on."""
 EXECUTE = {"npm": "npx {}", "pnpm": "pnpm exec {}", "yarn": "yarn {}", "bun": "bunx {}"}
-SCRIPTS = ("test", "tests", "test:unit", "unit")
+SCRIPTS = ("test", "tests", "test:ci", "test:run", "test:once", "test:unit", "unit", "ci")
 """Scripts of a package.json, the likeliest first."""
 SCRIPT_TEST = re.compile(r"(?:^|/)(?:[^/]+[._]test\.|test\.|tests?/(?:[^/]+/)*[^/]+\.)[cm]?[jt]sx?\Z")
 
 
 def command_of(files: RepositoryFiles, package: str, start: str) -> str:
     """The script of a package.json, at the top or of workspaces, whatever it runs; else the command `start` of a runner, where the
-    repository depends on its `package`, or one of its members has a script; "" otherwise.
+    repository uses its `package`, or one of its members has a script; "" otherwise.
     """
     top = files.package("package.json")
     manager = _manager(files, top)
@@ -50,23 +51,39 @@ def command_of(files: RepositoryFiles, package: str, start: str) -> str:
     if tested and ("workspaces" in top or "pnpm-workspace.yaml" in files.paths):
         is_berry = manager == "yarn" and _is_berry(files, top)
         return BERRY if is_berry else RUN_IN_EACH[manager]
-    needs = {*as_object(top.get("devDependencies")), *as_object(top.get("dependencies"))}
-    if package in needs:
+    if start and _uses(files, top, package):
         return EXECUTE[manager].format(start)
+    if tested and "lerna.json" in files.paths:
+        return EXECUTE[manager].format("lerna run test")
     return RUN_BELOW[manager].format(tested[0]) if tested else ""
 
 
-def imports_in_tests(files: RepositoryFiles, module: str) -> bool:
-    """Whether tests import the module that holds a runner."""
+def mentions_in_tests(files: RepositoryFiles, *texts: str) -> bool:
+    """Whether tests have one of the texts, such as the module of a runner in its quotes."""
     tests = sorted(filter(SCRIPT_TEST.search, files.paths))[:LOOKED_AT]
-    return any(module in files.text(path) for path in tests)
+    return any(text in files.text(path) for path in tests for text in texts)
+
+
+def _uses(files: RepositoryFiles, top: Mapping[str, object], package: str) -> bool:
+    """Whether the repository depends on the runner, has settings of it, or tests that import it."""
+    settings = (f"{package}.config.", f".{package}rc")
+    return (
+        package in {*as_object(top.get("devDependencies")), *as_object(top.get("dependencies"))}
+        or any(path.startswith(settings) for path in files.paths)
+        or mentions_in_tests(files, f"'{package}'", f'"{package}"')
+    )
 
 
 def _script(package: Mapping[str, object]) -> str:
-    """The name of the script that runs tests; "" if there is none but npm's placeholder."""
+    """The name of the script that runs tests; "" if there is none but npm's placeholder, or those that wait for changes."""
     scripts = as_object(package.get("scripts"))
-    usable = (name for name in SCRIPTS if as_text(scripts.get(name)).strip())
-    return next((name for name in usable if "no test specified" not in as_text(scripts[name])), "")
+    texts = ((name, as_text(scripts.get(name)).strip()) for name in SCRIPTS)
+    usable = (
+        name
+        for name, text in texts
+        if text and "no test specified" not in text and not watching(text, scripts)
+    )
+    return next(usable, "")
 
 
 def _manager(files: RepositoryFiles, package: Mapping[str, object]) -> str:

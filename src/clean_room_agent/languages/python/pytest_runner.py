@@ -42,6 +42,11 @@ from clean_room_agent.safe_open import is_file, read_bytes
 
 REFUSED = "pytest refused its command line or configuration"
 """How the problem begins of a run whose options, or the plugin that they belong to, pytest does not know."""
+OVERWRITTEN = (
+    "each later one takes the place of that before. The command sets PYTHONPATH, it seems: "
+    "let it keep what is there, as in PYTHONPATH=src:$PYTHONPATH"
+)
+"""What else is said where several processes that the guard did not see wrote to one place."""
 REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
 """xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report; and
 a file that cannot be imported must not hide the results of all others: the run fails in either case.
@@ -132,6 +137,9 @@ def _read_all(ended: EndedCommand) -> Reading | None:
         left = [ended.report]
     if not left:
         return None
+    times = len(SUMMARY.findall(ended.text))
+    if times > 1 and left == [ended.report]:
+        return _unreadable(f"pytest ran {times} times and left one report: {OVERWRITTEN}")
     found = _believed(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     return with_logged(found, read_test_log(ended.report), every=ended.started.get("pytest", 0) > len(left))
 

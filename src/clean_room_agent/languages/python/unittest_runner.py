@@ -26,9 +26,11 @@ NAMED_PARTS = 3
 RULE = "=" * 70
 THIN_RULE = "-" * 70
 HEADING = re.compile(
-    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+) \((?P<where>[\w.-]+)\)(?P<sub> [(\[].*)?"
+    r"(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<method>\S+)(?: \((?P<where>[\w.-]+)\)(?P<sub> [(\[].*)?)?"
 )
 TEST = re.compile(r"(?P<method>\w+) \((?P<where>[\w.-]+)\)(?: \.\.\. ?(?P<rest>.*))?")
+NAMED = re.compile(r"(?P<method>[\w.]+\.\w+(?::\d+)?)(?P<where>)(?: \.\.\. (?P<rest>\w.*))?")
+"""A function as nose2 prints it: by its full name, and the number of its arguments, which stand in the next line."""
 STATUS = re.compile(
     r"(?:.*? \.\.\. ?)?(?P<word>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)"
 )
@@ -40,6 +42,11 @@ WORDS: dict[str, Outcome] = {
     "expected failure": "xfailed",
     "unexpected success": "failed",
 }
+
+
+ENDED_EARLY = Reading(
+    report=TestReport(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
+)
 
 
 class UnittestRunner(TestRunner):
@@ -60,15 +67,11 @@ class UnittestRunner(TestRunner):
         return STARTED.sub(r"\g<0> -v", command)
 
     def read(self, ended: EndedCommand) -> Reading | None:
-        return _read_logged(ended) if "unittest" in ended.started else None
+        return _read_logged(ended) or ENDED_EARLY if "unittest" in ended.started else None
 
     def read_printed(self, ended: EndedCommand) -> Reading | None:
-        """What it printed; where it was started and printed no summary, that it ended early."""
-        reading = _read_logged(ended)
-        if reading is None and ("unittest" in ended.started or STARTED.search(ended.command)):
-            problem = "unittest ended before it printed its summary"
-            return Reading(report=TestReport(runner="unittest", whole=False, problem=problem))
-        return reading
+        """What it printed; where the command starts it and it printed no summary, that it ended early."""
+        return _read_logged(ended) or (ENDED_EARLY if STARTED.search(ended.command) else None)
 
     def only(self, command: str, names: Collection[str]) -> str | None:
         if not STARTED.search(command):
@@ -109,6 +112,10 @@ def read_unittest(text: str) -> Reading | None:
     failures, red = _printed_failures(text[: ran[-1].start()])
     listed = _listed(text[: ran[-1].start()])
     outcomes = merge([*listed, *red])
+    failing = sum(counts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+    problem = (
+        f"unittest names no failing test, and its last line says {verdict[0]}" if failing and not red else ""
+    )
     unhappy = ("failures", "errors", "skipped", "expected failures", "unexpected successes")
     return Reading(
         report=TestReport(
@@ -117,13 +124,17 @@ def read_unittest(text: str) -> Reading | None:
             collected=collected,
             passed=max(0, collected - sum(counts.get(name, 0) for name in unhappy)),
             named=collected > 0 and len({name for name, _ in listed}) >= collected,
+            whole=not problem,
+            problem=problem,
         ),
         failures=failures,
     )
 
 
-def test_name(method: str, where: str) -> str:
-    """`module.Class.method` from either form that Python versions print."""
+def test_name(method: str, where: str | None) -> str:
+    """`module.Class.method` from either form that Python versions print, or from the full name alone."""
+    if not where:
+        return method
     return where if where.endswith("." + method) else f"{where}.{method}"
 
 
@@ -150,7 +161,7 @@ def _listed(text: str) -> list[tuple[str, Outcome]]:
     found: list[tuple[str, Outcome]] = []
     name = ""
     for line in text.partition(RULE)[0].split("\n"):
-        test = TEST.match(line.strip())
+        test = TEST.match(line.strip()) or NAMED.fullmatch(line.strip())
         if test:
             name = test_name(test["method"], test["where"])
         status = STATUS.fullmatch(line.strip())

@@ -39,11 +39,15 @@ ReplyT = TypeVar("ReplyT")
 
 ENDINGS: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), "stop"),
-    **dict.fromkeys(("length", "max_tokens", "max_length", "model_length"), "length"),
+    **dict.fromkeys(("length", "max_tokens", "max_length", "model_length", "length_limit"), "length"),
+    **dict.fromkeys(
+        ("limit", "token_limit", "max_output_tokens", "max_new_tokens", "context_length"), "length"
+    ),
+    **dict.fromkeys(("context_length_exceeded", "model_context_window_exceeded", "time_limit"), "length"),
     **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "tool_call"),
 }
 """How an answer ended, by the words of servers."""
-FAILURES = frozenset({"abort", "cancelled", "canceled", "content_filter", "error", "load", "unload"})
+FAILURES = server_errors.FILTERS | {"abort", "aborted", "cancelled", "canceled", "error", "load", "unload"}
 """Reasons that make an answer of no use, whatever came of it."""
 BOM = b"\xef\xbb\xbf"
 _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")

@@ -162,7 +162,7 @@ class OpenAiAnswer(StreamedAnswer):
 
     def _take_data(self, value: bytes) -> ModelError | None:
         """Add a line of data; an object may stand on several."""
-        if value == END:
+        if value.upper() == END:
             self._ended = True
             return self.end()
         self._lines.append(value)

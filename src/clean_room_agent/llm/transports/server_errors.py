@@ -22,6 +22,10 @@ from clean_room_agent.errors import (
 )
 from clean_room_agent.llm.transport import WindowRefusal
 
+FILTERS = frozenset(
+    {"content_filter", "safety", "recitation", "moderation", "prohibited_content", "guardrail_intervened"}
+)
+"""Reasons why a server that judges what its models say ends an answer."""
 MAX_DIGITS = 12
 _MOST = r"maximum context length is (?P<window>\d+)(?: tokens)?"
 _WORDINGS = tuple(
@@ -218,7 +222,7 @@ def ended_early(target: RequestTarget, reason: str) -> ServerFailed:
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
         hint=f"the server filters what its models say: switch that off, or use another server; {target.dialect.log}"
-        if "filter" in reason.lower()
+        if reason.lower() in FILTERS
         else f"another program may use the server's memory; {target.dialect.log}",
     )
 

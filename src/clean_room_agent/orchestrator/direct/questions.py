@@ -27,7 +27,7 @@ from clean_room_agent.execute.forms.place import (
     shown,
 )
 from clean_room_agent.execute.forms.worded import FormInputs, FormRequest
-from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer, choose, size_of
@@ -404,10 +404,10 @@ class _Sweep:
         def write(answer: Answered) -> str | NoCandidate:
             plain = unescaped(answer.text, target.text)
             read, reread = map(request.prompt.answer.read, (answer.text, plain))
-            if isinstance(read, BadAnswer):
+            if isinstance(read, ParseFault):
                 return NoCandidate(read.fault)
             made = worded.apply(target.place, target.text, read)
-            if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, BadAnswer):
+            if isinstance(made, Refused) and plain != answer.text and not isinstance(reread, ParseFault):
                 again = worded.apply(target.place, target.text, reread)
                 made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)

@@ -335,6 +335,7 @@ RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
 """Runs only these tests, and returns which of them passed, without those that could not be run."""
 OWN = 0o700
 """Mode of the folder for reports."""
+OVERWRITTEN = re.compile(r"\bran \d+ times and left one report\b")
 REFUSED = re.compile(r"\A\S.* refused its command line or configuration\b")
 """The problem of a run whose options, or the plugin that they belong to, its runner does not know."""
 NO_RUNNER = re.compile(rf"No module named '?(?:{'|'.join(runner.name for runner in TEST_RUNNERS)})'?\s*\Z")
@@ -363,13 +364,18 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
     """Check that a run before any change, of the command `key` in [testing], can be the standard for what follows.
 
     Raises:
-        ConfigError: the command cannot be started, does not finish in time or finds no tests.
+        ConfigError: the command cannot be started, does not finish in time, finds no tests or hides results.
     """
     if not has_started(tests):
         said = tests.end.output.strip()[-300:]
         raise ConfigError(
             f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.end.returncode}: {said}",
             hint=_remedy(said, key, sandboxed=sandboxed),
+        )
+    if OVERWRITTEN.search(tests.report.problem):
+        raise ConfigError(
+            f"[testing] {key} cannot judge: {tests.command!r}: {tests.report.problem}",
+            hint=f"change {key} in [testing], or the script that it runs",
         )
     if tests.end.timed_out:
         quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"

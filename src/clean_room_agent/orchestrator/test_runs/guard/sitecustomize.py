@@ -101,7 +101,8 @@ def begin(folder: str) -> None:
     place = os.path.join(folder, "python-%d" % process)
     words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
     with open(place + ".started", "w") as file:
-        file.write("pytest" if PYTESTS.intersection(words) else "unittest" if "unittest" in words else "")
+        is_unittest = "unittest" in words[1:] and words[words.index("unittest") - 1] == "-m"
+        file.write("pytest" if PYTESTS.intersection(words) else "unittest" if is_unittest else "")
 
     def end() -> None:
         if os.getpid() == process:
