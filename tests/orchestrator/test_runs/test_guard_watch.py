@@ -309,8 +309,12 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
 def test_processes_that_are_not_seen_to_start_leave_one_report_and_are_told_of(
     second: str, write: Write, run: Runner
 ) -> None:
-    write({"a/test_a.py": "def test_a(): assert 0\n", "b/test_b.py": "def test_b(): pass\n"})
-    got = run(f"PYTHONPATH=. {PYTEST} {'ab'.replace(second, '')}; PYTHONPATH=. {PYTEST} {second}")
+    both = f"PYTHONPATH=. {PYTEST} {'ab'.replace(second, '')}; PYTHONPATH=. {PYTEST} {second}"
+    write(
+        {"a/test_a.py": "def test_a(): assert 0\n", "b/test_b.py": "def test_b(): pass\n", "check.sh": both}
+    )
+    assert run(both).report.outcomes == {"a/test_a.py::test_a": "failed", "b/test_b.py::test_b": "passed"}
+    got = run("sh check.sh")
     assert (got.report.whole, got.report.outcomes) == (False, {}), "no run begins on such a baseline"
     assert got.report.problem == (
         "pytest ran 2 times and left one report: each later one takes the place of that before. The command sets PYTHONPATH, it seems: "
