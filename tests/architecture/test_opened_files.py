@@ -30,7 +30,6 @@ OWN_NAMES = {
     "file_contents.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own keys, and notes in the user's state folder",
     "sandbox/policy.py": "the kernel's list of sockets, and the first bytes of an interpreter",
-    "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",
     "db/session.py": "the session's own file",
     "indexer/index_run.py": "config.toml",

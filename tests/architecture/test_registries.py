@@ -19,7 +19,7 @@ import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute
 import clean_room_agent.execute.forms
 import clean_room_agent.retrieval.prompts
-from clean_room_agent.app.prompts import PROMPTS, adapter_map
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
 from clean_room_agent.llm.answers import BadAnswer
@@ -95,10 +95,6 @@ def test_every_prompt_has_sample_inputs() -> None:
 def test_names_and_titles_are_unique() -> None:
     assert len(set(NAMES)) == len(PROMPTS)
     assert len({prompt.title for prompt in PROMPTS}) == len(PROMPTS)
-
-
-def test_the_page_on_adapters_is_current() -> None:
-    assert (ROOT / "protocols" / "adapter-map.md").read_text(encoding="utf-8") == adapter_map()
 
 
 @pytest.mark.parametrize("name", NAMES)

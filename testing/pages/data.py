@@ -1,8 +1,7 @@
-"""Writes the page on data from the `.sql` files: `python -m clean_room_agent.db.schema_page [PAGE]`."""
+"""The page `planning/data.md`, from the `.sql` files: `python -m testing.pages.data > planning/data.md` renews it."""
 
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +13,7 @@ from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations
 HEADER = """\
 # Data: three databases, one folder
 
-<!-- Written by `python -m clean_room_agent.db.schema_page`; edit that module or the `.sql` files, not this page. -->
+<!-- Written by `python -m testing.pages.data`; edit that module or the `.sql` files, not this page. -->
 
 ```
 <repo>/.clean_room/            0700, holds its own .gitignore with "*"; the user's .gitignore is never edited
@@ -90,17 +89,9 @@ ORDER BY (SELECT min(m.rowid) FROM sqlite_master AS m WHERE m.tbl_name = sqlite_
 """
 
 
-def page(folder: Path = SCHEMA_FOLDER) -> str:
-    """The whole page, from the migrations under `folder`."""
-    return HEADER + "".join(_role_section(role, folder / role) for role in get_args(Role))
-
-
-def main(arguments: list[str]) -> None:
-    """Write the page to the named file, or to standard output."""
-    if arguments:
-        Path(arguments[0]).write_text(page(), encoding="utf-8")
-    else:
-        sys.stdout.write(page())
+def page() -> str:
+    """The whole page."""
+    return HEADER + "".join(_role_section(role, SCHEMA_FOLDER / role) for role in get_args(Role))
 
 
 def _role_section(role: Role, folder: Path) -> str:
@@ -123,4 +114,4 @@ def _role_section(role: Role, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(page(), end="")  # noqa: T201 - its output is the page
