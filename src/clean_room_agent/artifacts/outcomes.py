@@ -213,8 +213,6 @@ class EventKind(StrEnum):
     """Why there was no run with the tests restored."""
     APPLIED = "applied"
     """The result was applied to the working tree; the paths."""
-    REMOVED = "removed"
-    """What is special about the files and folders that an apply removes: mode, owner and group by path, as JSON."""
     TAKEN_BACK = "taken_back"
     """An applied result was undone; the paths."""
     DISCARDED = "discarded"

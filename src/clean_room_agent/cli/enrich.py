@@ -83,7 +83,7 @@ def command(
     Only files whose current content has no description are asked about, most-imported files first; stopped and started
     again, it continues. Exit codes: 0 done, 4 an answer could not be read; after five of these in a row it stops.
     """
-    workspace = output.opened(wiring.workspace_of(path or repo))
+    workspace = wiring.workspace_of(path or repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
     workspace.create()

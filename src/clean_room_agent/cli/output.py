@@ -49,13 +49,6 @@ def aside(text: str) -> None:
     _echo(fitted(safe(text), sys.stderr), err=True)
 
 
-def opened(workspace: "Workspace") -> "Workspace":
-    """The workspace, after saying what its opening has recovered, if anything."""
-    if workspace.recovered:
-        aside(workspace.recovered)
-    return workspace
-
-
 def elsewhere(workspace: "Workspace") -> str:
     """The repository's path, quoted for a shell, if commands need it: the current folder is not in it; else ""."""
     import shlex

@@ -145,7 +145,7 @@ def command(
     verbose: int,
 ) -> int:
     """The command."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     makes = task is not None or issue is not None or evidence != NOTHING_GIVEN or overrides != Overrides()
     if plan_file is not None and makes:
         raise UsageError(

@@ -482,7 +482,7 @@ def command(
     as_json: bool,
 ) -> int:
     """The command."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides(), optional=True)
     site = Site(
         workspace=workspace,

@@ -135,7 +135,7 @@ def command(
         raise UsageError("--stage and --model need each other: which questions, and which model to ask")
     if len([each for each in (stage, from_pass, export) if each]) > 1:
         raise UsageError("--stage, --from and --export exclude each other")
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     if export is not None:
         return _export(workspace, run, export, as_json=as_json)

@@ -109,7 +109,7 @@ def command(
     """
     if of_all and run:
         raise UsageError("--all reports on all runs", hint="leave out either RUN or --all")
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     if place is not None:
         require_replaceable(place, force=force)

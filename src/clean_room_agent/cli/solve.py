@@ -73,7 +73,7 @@ def command(
     complete, 1 failed, 2 usage or configuration, 3 model server or window, 4 partial or waiting for you, 5 unproven (nothing
     fails, and nothing shows that the task is done).
     """
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     task_id: str | None = None
     if resumed is not None:
         if (

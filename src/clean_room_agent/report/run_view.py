@@ -45,7 +45,6 @@ KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
     EventKind.DESCRIBED_BY: None,
     EventKind.GOAL_TESTS: None,
     EventKind.TESTS_TOUCHED: None,
-    EventKind.REMOVED: None,
 }
 """What people are shown of events whose detail is JSON; None if it is shown elsewhere, or of no interest to them."""
 UNTOLD = {EventKind.NOTE, EventKind.RESTORED_SKIPPED, EventKind.CONTEXT_OF, EventKind.NOT_CHOSEN}
