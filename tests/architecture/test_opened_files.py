@@ -20,7 +20,6 @@ OWN_NAMES = {
     "app/demo.py": "files of the package, and of the demo, in its own folder",
     "app/fit/fit_file.py": "its own files in the user's state folder",
     "app/fit/made_up_tasks.py": "a file of the package",
-    "cli/completion.py": "files of the package",
     "app/self_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
     "cli/adapters.py": "opens worktrees, no file",

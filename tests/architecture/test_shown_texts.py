@@ -13,7 +13,6 @@ OWN = {
     "main.py": "errors are made safe, and the note on what was redacted",
     "safe_console.py": "what the safe console made of it",
     "completion.py": "the program's own script",
-    "completing.py": "each text is made safe; a word that would change is not offered",
     "start.py": "the version",
 }
 
