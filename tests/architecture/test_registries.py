@@ -165,7 +165,7 @@ def test_inputs_are_frozen_and_the_text_of_a_prompt_is_the_same_each_time(name: 
 ASKED_ONCE_A_RUN_OR_FILE = {"enrichment"}
 """Prompts that share nothing with others: they begin with their heading."""
 WITH_EVIDENCE = {
-    "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "scaffold", "implement", "function", "lines",
+    "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "implement", "function", "lines",
 }  # fmt: skip
 
 

@@ -25,7 +25,6 @@ from clean_room_agent.execute.plan_prompts import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.filling import FILL_NAME
 from clean_room_agent.llm.prompt import Prompt
@@ -55,7 +54,6 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     SYMBOL_TARGETS,
     STEP_DESIGN,
     STEP_DEPENDENCY,
-    SCAFFOLD,
     IMPLEMENT,
     FUNCTION,
     LINES,

@@ -87,16 +87,3 @@ class StepResult(Struct, frozen=True, kw_only=True):
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""
-
-
-class Stub(Struct, frozen=True, kw_only=True):
-    """A function or method that a scaffold declares without writing it."""
-
-    path: str
-    symbol: str
-    """Qualified name."""
-
-    @property
-    def name(self) -> str:
-        """Its name for prompts and people, like "src/a.py::Parser.parse"."""
-        return f"{self.path}::{self.symbol}"

@@ -235,10 +235,6 @@ class EventKind(StrEnum):
     """A file or symbol that the step has to change but the prompt had no space for."""
     TARGET_UNTOUCHED = "target_untouched"
     """Targets of the step that an applied attempt did not change."""
-    SCAFFOLD = "scaffold"
-    """The scaffold on which the attempts at the step are based."""
-    SCAFFOLD_DROPPED = "scaffold_dropped"
-    """Why there is no scaffold."""
     NOT_CHOSEN = "not_chosen"
     """Why another candidate was chosen instead of this attempt."""
 

@@ -207,8 +207,8 @@ def included(entry: PassTrace) -> list[str]:
 
 
 def attempt_lines(entry: PassTrace) -> list[str]:
-    """The outcome of the pass's scaffold, then of each attempt."""
-    lines = [f"scaffold: {entry.scaffold}"] if entry.scaffold else []
+    """The outcome of each attempt."""
+    lines = []
     for row in entry.attempts:
         line = f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
         line += f", commit {row.commit_hash[:10]}" if row.commit_hash else ""
