@@ -44,7 +44,7 @@ class EnrichmentSummary(Struct, frozen=True, kw_only=True):
     skipped: tuple[dict[str, str], ...]
     """Path and reason of each that was asked about without getting a description, by path."""
     gave_up: bool
-    """Whether too many answers in a row could not be read."""
+    """Whether too many files in a row got no description."""
     ending: Ending
     """Why files have no description, by the outcomes of the calls."""
     promotion: Promotion | None
@@ -211,7 +211,7 @@ def _show(summary: EnrichmentSummary) -> None:
     elif not summary.files:
         output.answer("no file to describe; `--all` takes every text file")
     if summary.gave_up:
-        output.answer("gave up: too many answers in a row could not be read; what was described is kept")
+        output.answer("gave up: too many files in a row got no description; what was described is kept")
     for line in summary.ending.sentences():
         output.answer(f"  {line}")
     if summary.left:
