@@ -49,8 +49,6 @@ class PatchEdit(Struct, frozen=True, kw_only=True):
     """The one that is replaced; for kind "insert", the one that the new text goes next to, or into."""
     place: InsertPlace = ""
     """Where an insert goes relative to `symbol`; "" for the other kinds."""
-    answer_line: int = 0
-    """1-based line of the opening tag in the answer."""
 
 
 class EditReport(Struct, frozen=True, kw_only=True):

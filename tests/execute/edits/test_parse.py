@@ -62,9 +62,9 @@ def fault_of(text: str) -> BadAnswer:
     return read
 
 
-def test_an_edit_is_read_with_its_line() -> None:
+def test_an_edit_is_read() -> None:
     assert edits_of("Here it is:\n\n" + SIMPLE) == (
-        PatchEdit(kind="edit", file_path="src/a.py", search="x = 1", replacement="x = 2", answer_line=3),
+        PatchEdit(kind="edit", file_path="src/a.py", search="x = 1", replacement="x = 2"),
     )
 
 
@@ -150,7 +150,6 @@ def test_an_insert_names_its_neighbour_in_either_order_and_quote(head: str, symb
         symbol=symbol,
         place=place,  # type: ignore[arg-type]
         replacement="def g():\n\n    return 1",
-        answer_line=2,
     )
 
 
@@ -174,9 +173,9 @@ def test_tags_survive_in_inserted_text(content: str) -> None:
 
 def test_several_pairs_in_one_edit_are_several_edits() -> None:
     text = SIMPLE.replace("</edit>", "<search>\ny\n</search>\n<replacement>\n</replacement>\n</edit>")
-    assert [(edit.search, edit.replacement, edit.answer_line) for edit in edits_of(text)] == [
-        ("x = 1", "x = 2", 1),
-        ("y", "", 8),
+    assert [(edit.search, edit.replacement) for edit in edits_of(text)] == [
+        ("x = 1", "x = 2"),
+        ("y", ""),
     ]
 
 
