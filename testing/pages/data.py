@@ -42,7 +42,7 @@ brought up to date first. Every file of the folder is 0600, whatever the umask, 
 - A migration is a file `db/schema/<role>/000N_<what>.sql`; it and its number are committed together. Files are only ever
   added: those that a release carried never change.
 - Rows of the record are never deleted, but by `cra prune`: whole runs, each in one transaction (`db.raw.pruning`), in which
-  alone the triggers that forbid it are away. An event `pruned` says before what goes of a run whose record stays.
+  alone the triggers that forbid it are away. An event `pruned` says before that a run goes.
 - The record is written through one connection of a process (`db.raw.record.Record`), by one thread at a time. `write` returns
   when its row is committed and synced; what was posted before is in the same commit. Copies of a live database are made by
   SQLite's backup, never by copying the file.

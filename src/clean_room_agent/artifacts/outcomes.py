@@ -218,7 +218,7 @@ class EventKind(StrEnum):
     DISCARDED = "discarded"
     """The run's branch and refs were deleted."""
     PRUNED = "pruned"
-    """Data of the run was deleted to save space; which kinds, as JSON."""
+    """The run was to be deleted to save space, and that was interrupted."""
 
     # A pass, under its id
     HINT_SHOWN = "hint_shown"

@@ -77,7 +77,7 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra replay @ --stage scope --model qwen3:8b", "what another model would have answered"),
     ),
     "prune": (
-        ("cra prune", "what uses space; deletes nothing"),
+        ("cra prune", "what dead processes left; deletes nothing"),
         ("cra prune --older-than 30d --yes", "everything of older runs that have ended"),
     ),
     "stats": (

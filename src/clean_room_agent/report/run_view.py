@@ -38,7 +38,6 @@ KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
     EventKind.FLAGS: lambda flags: ", ".join(f"{key} = {value}" for key, value in sorted(flags.items())),
     EventKind.PLAN_GIVEN: lambda plan: counted(len(plan["steps"]), "step"),
     EventKind.META_PLAN_GIVEN: lambda plan: counted(len(plan["parts"]), "part"),
-    EventKind.PRUNED: ", ".join,
     EventKind.RESUMED_WITH: None,
     EventKind.EVIDENCE_GIVEN: None,
     EventKind.EVIDENCE: None,
