@@ -23,7 +23,6 @@ OWN_NAMES = {
     "app/self_check.py": "opens worktrees, no file",
     "orchestrator/setup.py": "opens worktrees, no file",
     "cli/adapters.py": "opens worktrees, no file",
-    "cli/plan.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
     "file_contents.py": "what its caller names: own files, and what the user named",

@@ -18,7 +18,6 @@ READS = (
     ("solve", "--plan", "{odd}"),
     ("solve", "--meta-plan", "{odd}", "x"),
     ("solve", "--issue", "{odd}"),
-    ("plan", "--plan", "{odd}"),
     ("plan", "--issue", "{odd}"),
     ("retrieve", "--issue", "{odd}"),
     ("solve", "x", "--budget-config", "{odd}"),

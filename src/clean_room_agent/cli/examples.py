@@ -38,7 +38,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "plan": (
         ("cra plan 'Splitting a bill loses cents' -o plan.json", "then: cra solve --plan plan.json"),
-        ("cra plan --plan plan.toml --edit", "review a plan in your editor"),
+        ("cra plan 'Splitting a bill loses cents' -o plan.toml", "its steps, to edit"),
     ),
     "solve": (
         ("cra solve 'Splitting a bill loses cents: the shares must add up'", "a branch whose tests pass"),
