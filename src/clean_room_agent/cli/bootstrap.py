@@ -101,7 +101,6 @@ def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: st
     help="Where to keep clones and finished units.",
 )
 @options.json_option
-@options.notify_option
 def command(
     repositories: tuple[str, ...],
     manifest: Path | None,

@@ -67,7 +67,6 @@ class EnrichmentSummary(Struct, frozen=True, kw_only=True):
     help="All text files, not only those of languages that are indexed in full.",
 )
 @options.json_option
-@options.notify_option
 @click.option("-v", "--verbose", is_flag=True, help="Print a line for each file.")
 def command(
     path: Path | None,

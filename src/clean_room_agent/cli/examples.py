@@ -15,7 +15,6 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra check --sandbox", "try to escape from the sandbox"),
     ),
     "config": (("cra config", "every value, and where it comes from"),),
-    "config list": (("cra config list --sources", "the same, for a script with --json"),),
     "config get": (
         ("cra config get models.coding", "one value"),
         ("cra config get budget", "all values of a table"),

@@ -14,7 +14,6 @@ from click.shell_completion import CompletionItem
 from msgspec import structs
 
 from clean_room_agent.artifacts.names import NEWEST_RUN
-from clean_room_agent.cli import output
 from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import read_given, require_text
@@ -138,11 +137,6 @@ def _remember_exact(context: click.Context, _parameter: click.Parameter, value: 
         display.exact, display.offers_exact = value, True
 
 
-def _ring_at_the_end(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        context.call_on_close(lambda: output.ring(f"cra {context.info_name}"))
-
-
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False),
@@ -158,13 +152,6 @@ exact_option = click.option(
     expose_value=False,
     callback=_remember_exact,
     help="Show secrets, instead of [secret:...].",
-)
-notify_option = click.option(
-    "--notify",
-    is_flag=True,
-    expose_value=False,
-    callback=_ring_at_the_end,
-    help="Ring the terminal's bell at the end, and ask it for a desktop notification.",
 )
 verbose_option = click.option(
     "-v",

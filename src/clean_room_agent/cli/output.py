@@ -69,12 +69,6 @@ def repo_flag(workspace: "Workspace") -> str:
     return f" --repo {place}" if place else ""
 
 
-def ring(what: str) -> None:
-    """Ring the terminal's bell and send a desktop notification (OSC 9) that `what` has ended; never to a file."""
-    if sys.stderr.isatty():
-        _echo(f"\a\x1b]9;{safe(what)} has ended\a", err=True, nl=False)
-
-
 def hand_on(text: str) -> None:
     """Write `text` for another program, without its secrets; unchanged, except for what a terminal must not see."""
     display = current_display()

@@ -48,7 +48,6 @@ Exit codes: 0 a plan, 1 no plan, 2 usage, 3 model server.
 @click.option("-o", "--output", "target", type=options.OUTPUT_FILE, help="Write the plan to a file.")
 @options.events_option
 @options.json_option
-@options.notify_option
 @options.exact_option
 @options.verbose_option
 def command(

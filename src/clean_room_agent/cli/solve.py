@@ -49,7 +49,6 @@ from clean_room_agent.report.summary import render
 @options.attempt_options
 @options.events_option
 @options.json_option
-@options.notify_option
 @options.exact_option
 @options.verbose_option
 def command(
