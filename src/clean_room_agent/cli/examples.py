@@ -67,10 +67,7 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra show @ --why src/money.py:12", "which call wrote this line, and from what"),
         ("cra show @/part/step --prompt --response", "the prompts and answers of one step"),
     ),
-    "report": (
-        ("cra report --open", "the newest run as a page in your browser"),
-        ("cra report --all -o runs.html", "all runs"),
-    ),
+    "report": (("cra report --open", "the newest run as a page in your browser"),),
     "replay": (
         ("cra replay", "the newest run again: the same bytes"),
         ("cra replay @ --stage scope --model qwen3:8b", "what another model would have answered"),
