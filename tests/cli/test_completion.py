@@ -94,7 +94,6 @@ def test_commands_flags_and_values_are_offered() -> None:
     assert {*offered("adapters", "")} == {"deploy", "evaluate", "list", "retire"}
     assert [*offered("retrieve", "--no")] == ["--no-model"]
     assert [*offered("retrieve", "--format", "")] == ["text", "json", "markdown", "prompt"]
-    assert [*offered("config", "set", "models.co")] == ["models.coding"]
     assert offered("nonsense", "") == {}
 
 

@@ -107,7 +107,7 @@ def command(context: click.Context, repo: Path, as_json: bool) -> int:
 
 
 @command.command("get")
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @options.repo_option
 @options.json_option
 def get_command(key: str, repo: Path, as_json: bool) -> int:
@@ -126,7 +126,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
 
 
 @command.command("set", context_settings={"ignore_unknown_options": True})
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @click.argument("value")
 @user_option
 @options.repo_option
@@ -139,7 +139,7 @@ def set_command(key: str, value: str, user: bool, repo: Path, as_json: bool) -> 
 
 
 @command.command("unset")
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @user_option
 @options.repo_option
 @options.json_option

@@ -101,7 +101,6 @@ Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
 @click.option("--from", "from_pass", metavar="PASS", help="Ask the configured server from this pass on.")
 @click.option(
     "--stage",
-    type=options.STAGE_OR_PROMPT,
     metavar="NAME",
     help="Ask the recorded questions of this stage or prompt again, with --model.",
 )
