@@ -321,3 +321,7 @@ def test_a_text_that_looks_fenced_comes_back_with_its_fence() -> None:
     read = parse_edits(render_edits([edit]))
     assert isinstance(read, tuple)
     assert read[0].replacement == edit.replacement
+
+
+def test_no_edits_are_an_empty_text() -> None:
+    assert render_edits(()) == ""

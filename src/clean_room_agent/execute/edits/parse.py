@@ -294,7 +294,8 @@ def render_edits(edits: Iterable[PatchEdit]) -> str:
     """
     wanted = tuple(edits)
     text = "\n".join(render_edit(edit) for edit in wanted)
-    if parse_edits(text) != wanted:
+    read = parse_edits(text)
+    if (read if isinstance(read, tuple) else ()) != wanted:  # no edits are no readable answer
         raise ValueError("the edit format cannot carry these edits")
     return text
 
