@@ -9,7 +9,7 @@ from clean_room_agent.execute.diagnose import DoctorInputs
 from clean_room_agent.execute.edits.format import Editable
 from clean_room_agent.execute.forms.worded import FormInputs
 from clean_room_agent.execute.goal_prompts import GoalInputs
-from clean_room_agent.execute.implement import ImplementInputs, StepInputs
+from clean_room_agent.execute.implement import ImplementInputs
 from clean_room_agent.execute.plan_prompts import (
     AdjustmentInputs,
     ChangePointsInputs,
@@ -69,12 +69,9 @@ INPUTS: dict[str, Any] = {
         language="python",
         lines=2,
         imports=(),
-        imports_left_out=0,
         imported_by=("src/menu.py",),
-        imported_by_left_out=0,
         commits=("Add prices",),
         outline=("1: def total(prices)",),
-        outline_left_out=0,
         text=CODE.rstrip("\n"),
         remark="",
     ),
@@ -189,19 +186,6 @@ INPUTS: dict[str, Any] = {
         done=("- s1, done: Sum all prices.",),
         before=(f"- s2: Export total. ({PATH})",),
         after=(),
-    ),
-    "scaffold": StepInputs(
-        context=CONTEXT,
-        diff="",
-        evidence="",
-        task=TASK,
-        part="",
-        constraints="",
-        step="Add a module that reads prices.",
-        targets=("create src/prices.py",),
-        symbols=("read_prices",),
-        edited=(Editable(path=PATH, names=("total",)),),
-        created=("src/prices.py",),
     ),
     "implement": ImplementInputs(
         context=CONTEXT,

@@ -74,8 +74,6 @@ class Setting(Struct, frozen=True, kw_only=True):
     mind: Mind = perfect
     decomposed: bool = False
     """Whether plans and adjustments are put together from small questions."""
-    scaffold: str = ""
-    """`[solve] scaffold`; the program's default where it is empty."""
 
 
 class Attempted(Struct, frozen=True, kw_only=True):
@@ -165,8 +163,6 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
             "testing": {"test_command": shlex.join(entry.command), "timeout": 170},
             "sandbox": {"mode": "none"},  # the edits are the commit's own; figures compare across machines
         }
-        if setting.scaffold:
-            values["solve"]["scaffold"] = setting.scaffold
         if setting.route:
             values["judgments"] = {"route": setting.route}
         if setting.decomposed:

@@ -1,14 +1,13 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --twice] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--only TEXT] [--every N]
+    [--noise | --twice] [--route each|batch] [--decomposed] [--only TEXT] [--every N]
     [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
 its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`testing/oracle/noisy.py`), with
-`--twice` in twice as many: the same way each time. With `--scaffold` its plans name what the commit adds, too, and
-`[solve] scaffold` is as given. How a commit is solved and judged says `commits/solve_commit.py`; `--write` puts every setting
-that this work folder has rows of into the results, in a section for each list.
+`--twice` in twice as many: the same way each time. How a commit is solved and judged says `commits/solve_commit.py`;
+`--write` puts every setting that this work folder has rows of into the results, in a section for each list.
 """
 
 import argparse
@@ -62,11 +61,6 @@ def erring_twice(subject: Subject) -> Answerer:
     return NoisyOracle(Oracle(subject.gold), rates=TWICE)
 
 
-def declaring(subject: Subject) -> Answerer:
-    """The oracle, whose plans name what a commit adds."""
-    return Oracle(subject.gold, names_new=True)
-
-
 MINDS: Mapping[str, Mind] = {
     "": perfect,
     "noise": erring,
@@ -81,9 +75,8 @@ def settings_of(
     mind: str,
     *,
     decomposed: bool = False,
-    scaffolds: Sequence[str] = (),
 ) -> tuple[Setting, ...]:
-    """Each window with each route and each way to begin a step."""
+    """Each window with each route."""
     return tuple(
         Setting(
             name="-".join(
@@ -94,19 +87,16 @@ def settings_of(
                         mind,
                         route,
                         "decomposed" if decomposed else "",
-                        f"scaffold_{scaffold}" if scaffold else "",
                     ),
                 )
             ),
             window=window,
             route=route,
-            mind=declaring if scaffold else MINDS[mind],
-            scaffold=scaffold,
+            mind=MINDS[mind],
             decomposed=decomposed,
         )
         for window in windows
         for route in routes or ("",)
-        for scaffold in scaffolds or ("",)
     )
 
 
@@ -238,12 +228,6 @@ def make_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="plans and adjustments from small questions, not in one call",
     )
-    parser.add_argument(
-        "--scaffold",
-        action="append",
-        choices=("auto", "always", "never"),
-        help="how a step begins that adds much",
-    )
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
     parser.add_argument("--write", action="store_true", help="put the tables into RESULTS.md")
@@ -261,7 +245,6 @@ def main() -> int:
         arguments.route or (),
         arguments.mind,
         decomposed=arguments.decomposed,
-        scaffolds=arguments.scaffold or (),
     )
     entries = [
         entry

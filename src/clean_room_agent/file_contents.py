@@ -205,20 +205,20 @@ def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> N
     sync_folder(place.parent)
 
 
-def read_given(path: Path, *, bounded: bool = True) -> str:
-    """The text of a file that the user named; a `bounded` one has a reasonable size.
+def read_given(path: Path) -> str:
+    """The text of a file that the user named.
 
     Raises:
         UsageError: it cannot be read, is too large, or is not text in UTF-8, or in what its byte-order mark says.
     """
     try:
         with open_named(path) as file:
-            data = file.read(MAX_GIVEN_BYTES + 1 if bounded else -1)
+            data = file.read(MAX_GIVEN_BYTES + 1)
     except OSError as exc:
         raise UsageError(
             f"cannot read {path}: {exc.strerror or exc}", hint="name a text file that you can read"
         ) from exc
-    if bounded and len(data) > MAX_GIVEN_BYTES:
+    if len(data) > MAX_GIVEN_BYTES:
         raise UsageError(f"cannot read {path}: it has more than {MAX_GIVEN_BYTES:,} bytes")
     mark, encoding = next((known for known in BOMS if data.startswith(known[0])), (b"", "utf-8"))
     try:

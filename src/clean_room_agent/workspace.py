@@ -42,9 +42,6 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
     repo: Path
     """Absolute, of the working tree's root."""
-    recovered: str = ""
-    """In words, for the user: an update of the working tree that a killed process left, and that was completed or undone
-    when this was opened."""
 
     @property
     def folder(self) -> Path:
@@ -70,11 +67,6 @@ class Workspace(Struct, frozen=True, kw_only=True):
     def raw_lock(self) -> Path:
         """The lock for writing the record."""
         return self.folder / "raw.lock"
-
-    @property
-    def apply_journal(self) -> Path:
-        """Exists while files of the working tree are replaced; left by a process that was killed."""
-        return self.folder / "apply.journal"
 
     @property
     def apply_lock(self) -> Path:
@@ -162,37 +154,21 @@ class Workspace(Struct, frozen=True, kw_only=True):
 def trusted_workspace(top: Path, listed: Iterable[str] | None = None) -> Workspace:
     """The workspace of the repository at `top`, for a command that a user gave; `listed` as in `require_trust`.
 
-    If a process was killed while it replaced files of the working tree, that is first completed, or undone.
-
     Raises:
-        UsageError: its folder was made by somebody else, git tracks something in it, or it contains a link; or an update
-            of the working tree can be neither completed nor undone.
+        UsageError: its folder was made by somebody else, git tracks something in it, or it contains a link.
     """
     workspace = Workspace(repo=top)
     require_trust(workspace.folder, listed)
-    if not os.path.lexists(workspace.apply_journal):
-        return workspace
-    return Workspace(repo=top, recovered=_recover(workspace))
-
-
-def _recover(workspace: Workspace) -> str:
-    """Complete, or undo, what a killed process left in the working tree; what a living one does is left to it."""
-    if is_held(workspace.apply_lock):
-        return ""
-    with tree_lock(workspace) as recovered:
-        return recovered
+    return workspace
 
 
 @contextlib.contextmanager
-def tree_lock(workspace: Workspace) -> Iterator[str]:
-    """Hold the lock for replacing files of the working tree; yields what was completed or undone of an update that a
-    killed process left, in words.
+def tree_lock(workspace: Workspace) -> Iterator[None]:
+    """Hold the lock for replacing files of the working tree.
 
     Raises:
-        RepositoryError: another process holds it, it cannot be locked, or as `complete_update`.
+        RepositoryError: another process holds it, or it cannot be locked.
     """
-    from clean_room_agent.tree_update import complete_update  # noqa: PLC0415 - seldom needed
-
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(hold(workspace.apply_lock, what="the working tree"))
@@ -203,7 +179,7 @@ def tree_lock(workspace: Workspace) -> Iterator[str]:
                 f"cannot lock {workspace.apply_lock}: {exc.strerror}; nothing was changed",
                 hint="the folder must be writable, with some space",
             ) from exc
-        yield complete_update(workspace.repo, workspace.folder)
+        yield
 
 
 def close_files(folder: Path) -> None:

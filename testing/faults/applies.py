@@ -1,23 +1,14 @@
-"""`cra apply` and `--undo` under `kill -9` and in power cuts: all files are new, or all as before.
+"""`cra apply` and `--undo` under `kill -9`: each file is new or as before, and the next command brings all of them.
 
 The change has every kind: contents, modes, links, new and emptied folders, a
-name of 255 bytes. It is applied and undone in turn; after each fault, some command is run, which must complete or undo
-what was left, and the next `apply` and `--undo` must go through.
-
-    python -m testing.faults.applies traced FOLDER ACKS
-
-is the process under strace.
+name of 255 bytes. It is applied and undone in turn; after each kill, the next `apply` and `--undo` must go through.
 """
 
-import contextlib
-import json
 import os
 import random
-import shutil
 import stat
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -27,25 +18,19 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import apply, runs  # noqa: F401 - loaded before the forks
 from clean_room_agent.db.raw import runs as rows
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.errors import CraError
 from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files
 from clean_room_agent.git.refs import write_ref
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.tree_update import complete_update
 from clean_room_agent.workspace import Workspace
 from testing import repositories
-from testing.faults.cut_trace import STRACE, read_trace
-from testing.faults.cuts import Traced, disk_before, has_strace, require_same, write_disk
 from testing.faults.figures import Effort, Figure
 from testing.faults.killing import Points, always, announce, run_killed
-from testing.runs.solving import Project, make_project, project_at
+from testing.runs.solving import Project, make_project
 
 SEED = 20261127
 KILLS: dict[Effort, int] = {"full": 0, "short": 8}
 """Journal points of each command, spread over it; 0: all of them."""
 MOMENTS: dict[Effort, int] = {"full": 100, "short": 2}
-CUTS: dict[Effort, int] = {"full": 400, "short": 20}
-ROOT = Path(__file__).parents[2]
 TASK = "5d1c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 CALLS = ("open", "write", "rename", "replace", "unlink", "link", "symlink", "mkdir", "rmdir", "fsync")
 LONG = "n" * 252 + ".py"
@@ -77,7 +62,6 @@ LINKS = {
     "link_then_file": FileChange(data=b"a file\n", mode=FILE),
 }
 PRIVATE = 0o600
-RECOVERIES = (("check", "--repair"), ("apply", TASK), ("apply", "--undo", TASK), ("runs",))
 
 Tree = Mapping[str, tuple[int, bytes]]
 """Mode and content by path, of files and links."""
@@ -89,8 +73,6 @@ class Losses(Struct, kw_only=True):
     tried: int = 0
     torn: int = 0
     """Tries after which a file was neither old nor new, or missing."""
-    mixed: int = 0
-    """Tries that were not recovered to all new or all old, or left something temporary."""
     stuck: int = 0
     """Tries after which the next apply or undo did not go through."""
     first: dict[str, str] = field(default_factory=dict)
@@ -103,19 +85,15 @@ class Losses(Struct, kw_only=True):
 
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
-    """What kills and power cuts left of the user's files."""
+    """What kills left of the user's files."""
     killed = kill_all(work / "kills", KILLS[effort], MOMENTS[effort])
-    cut = cut_all(work / "cuts", CUTS[effort])
-    for name, losses in (("kills", killed), ("cuts", cut)):
-        for kind, words in losses.first.items():
-            print(f"applies: {name}: {kind}: {words}", file=sys.stderr)
+    for kind, words in killed.first.items():
+        print(f"applies: {kind}: {words}", file=sys.stderr)
     return (
         _figure(
             "applies and undos killed: a file neither old nor new right after", killed.tried, killed.torn
         ),
-        _figure("the same: not recovered to all or nothing", killed.tried, killed.mixed),
         _figure("the same: the next apply or undo did not go through", killed.tried, killed.stuck),
-        _figure("power cuts in an apply, not recovered to all or nothing", cut.tried, cut.mixed),
     )
 
 
@@ -123,21 +101,17 @@ def _figure(name: str, tried: int, found: int) -> Figure:
     return Figure(name=name, tried=tried, found=found, target="0", met=found == 0 and tried > 0)
 
 
-def make_applied(folder: Path, *, contents_only: bool = False) -> Project:
-    """A project with a run whose result changes everything above, or all but links and modes; it is not applied."""
+def make_applied(folder: Path) -> Project:
+    """A project with a run whose result changes everything above; it is not applied."""
     project = make_project(folder, BASE)
     top = project.top
-    changes = CHANGES | LINKS
-    if contents_only:  # all that the model of a disk knows
-        changes = {path: file for path, file in CHANGES.items() if path != "tool.sh"}
     (top / "private.txt").chmod(PRIVATE)
-    if not contents_only:
-        (top / "link").symlink_to("plain.py")
-        (top / "link_then_file").symlink_to("plain.py")
-        repositories.git(top, "add", "-A")
-        repositories.git(top, "commit", "-q", "-m", "Links")
+    (top / "link").symlink_to("plain.py")
+    (top / "link_then_file").symlink_to("plain.py")
+    repositories.git(top, "add", "-A")
+    repositories.git(top, "commit", "-q", "-m", "Links")
     repo = open_repository(top)
-    result = commit_files(repo, repo.head, changes, "Change", None)
+    result = commit_files(repo, repo.head, CHANGES | LINKS, "Change", None)
     write_ref(repo, f"refs/cra/{TASK}/head", result, repo.zero)
     workspace = Workspace(repo=top)
     workspace.create()
@@ -172,10 +146,8 @@ def tree_of(top: Path) -> Tree:
 
 
 def left_of(top: Path) -> list[str]:
-    """What an update must not leave. (Without a journal, its mark means nothing.)"""
-    return [
-        str(path.relative_to(top)) for path in (*top.rglob(".cra-*"), *top.glob(".clean_room/apply.journal"))
-    ]
+    """What an update must not leave."""
+    return [str(path.relative_to(top)) for path in top.rglob(".cra-*")]
 
 
 class Bench:
@@ -206,24 +178,13 @@ class Bench:
         return self.project.run_here(*args)
 
     def look_torn(self, where: str) -> None:
-        """Whether each file is as before or as after, right now; a path that changes its kind may be missing."""
+        """Whether each file is as before or as after, right now."""
         old, new = self.trees
         there = {path: what for path, what in tree_of(self.project.top).items() if "/.cra-" not in f"/{path}"}
         wrong = sorted(
-            path
-            for path in {*old, *new, *there}
-            if there.get(path) not in (old.get(path), new.get(path)) and "_then_" not in path
+            path for path in {*old, *new, *there} if there.get(path) not in (old.get(path), new.get(path))
         )
         self._losses.found("torn", bool(wrong), f"{where}: {[path[:40] for path in wrong]}")
-
-    def look_mixed(self, where: str) -> None:
-        """Whether all is as before or all as after."""
-        there, left = tree_of(self.project.top), left_of(self.project.top)
-        whole = there in self.trees
-        wrong = sorted(
-            path for path in {*there, *self.trees[0]} if there.get(path) != self.trees[0].get(path)
-        )
-        self._losses.found("mixed", not whole or bool(left), f"{where}: {wrong} {left}")
 
     def go_on(self, where: str) -> None:
         """Apply and undo: both must go through."""
@@ -258,7 +219,7 @@ def kill_all(work: Path, points: int, moments: int) -> Losses:
         chosen = points or count
         turns += [(undo, 1 + (2 * n + 1) * count // (2 * chosen), None) for n in range(chosen)]
     turns += [(n % 2 == 1, 0, rng.uniform(0.0, 0.3)) for n in range(moments)]
-    for number, (undo, point, after) in enumerate(turns):
+    for undo, point, after in turns:
         if undo:
             bench.turn()
         where = f"{'undo' if undo else 'apply'}, point {point}, after {after}"
@@ -268,74 +229,5 @@ def kill_all(work: Path, points: int, moments: int) -> Losses:
             continue
         losses.tried += 1
         bench.look_torn(where)
-        if number % 3 == 0:  # the recovery is killed, too
-            run_killed(bench.project, RECOVERIES[0], point=rng.randint(1, 15), watch=watch)
-            bench.look_torn(f"{where}, and again")
-        recovery = RECOVERIES[number % len(RECOVERIES)]
-        code, _, err = bench.project.run_here(*recovery)
-        bench.look_mixed(f"{where}, {recovery}: {code} {err[-600:]}")
         bench.go_on(where)
     return losses
-
-
-def cut_all(work: Path, count: int) -> Losses:
-    """Power cuts at random steps of an apply, each followed by a recovery."""
-    if not has_strace():
-        raise SystemExit("the cuts need strace: apt install strace")
-    losses = Losses()
-    project = make_applied(work, contents_only=True)
-    bench = Bench(project, losses)
-    before = Path(shutil.copytree(project.top, work / "before", symlinks=True))
-    acks, trace = work / "acks", work / "trace"
-    inside = (sys.executable, "-m", "testing.faults.applies", "traced", str(project.top), str(acks))
-    subprocess.run((*STRACE, "-o", str(trace), *inside), cwd=ROOT, check=True, timeout=900)
-    traced = Traced(before=before, top=project.top, steps=read_trace(trace, top=project.top, acks=acks))
-    require_same(traced)
-    old, new = ({path: data for path, (_, data) in tree.items()} for tree in bench.trees)
-    rng, disk, done, told = random.Random(SEED), disk_before(traced), 0, False
-    for number, point in enumerate(sorted(rng.randint(1, len(traced.steps)) for _ in range(count))):
-        for step in traced.steps[done:point]:
-            disk.do(step)
-            told = told or step.kind == "ack"
-        done = point
-        place = work / "cut"
-        write_disk(place, traced.top, disk.after_cut(rng))
-        losses.tried += 1
-        words = ""
-        try:
-            complete_update(place, place / ".clean_room")
-        except CraError as error:
-            words = error.message
-        there = {path: data for path, (_, data) in tree_of(place).items()}
-        right = there == new or (there == old and not told)
-        wrong = [] if right else sorted(path for path in {*there, *new} if there.get(path) != new.get(path))
-        where = f"cut {number} at step {point} of {len(traced.steps)}"
-        losses.found(
-            "mixed", not right or bool(words or left_of(place)), f"{where}: {words} {wrong} {left_of(place)}"
-        )
-        shutil.rmtree(place)
-    return losses
-
-
-def apply_traced(top: Path, acks: Path) -> int:
-    """Apply the change, and say when it was done."""
-    code, _, err = project_at(top, BASE).run_here("apply", TASK)
-    if code:
-        print(err, file=sys.stderr)
-        return code
-    with contextlib.closing(acks.open("w", encoding="ascii")) as file:
-        file.write(json.dumps({"applied": True}) + "\n")
-    return 0
-
-
-def main(words: Sequence[str]) -> int:
-    """One of the processes that others start."""
-    match words:
-        case ["traced", top, acks]:
-            return apply_traced(Path(top), Path(acks))
-        case _:
-            raise SystemExit(__doc__)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

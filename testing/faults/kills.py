@@ -27,7 +27,7 @@ from clean_room_agent.workspace import Workspace, trust
 from testing import repositories
 from testing.faults.figures import Effort, Figure
 from testing.faults.killing import Ended, run_killed
-from testing.runs.bills import ALWAYS, bills_project
+from testing.runs.bills import bills_project
 from testing.runs.long_run import Mind, Story, differences, long_project, newest_run, story_of
 from testing.runs.solving import (
     MENDED_MONEY,
@@ -143,7 +143,10 @@ SUBJECTS = {
             name="drawing",
             make=bills_project,
             mind=forgetful,
-            tables={"solve": {**ALWAYS, "samples": 3}, "testing": {"parallel": 2}},
+            tables={
+                "solve": {"max_attempts": 3, "max_refinement_loops": 1, "samples": 3},
+                "testing": {"parallel": 2},
+            },
         ),
     )
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.parse import render_edits
 from clean_room_agent.execute.forms import worded
 from clean_room_agent.execute.goal_prompts import GOAL_TEST
@@ -30,7 +31,6 @@ from clean_room_agent.execute.plan_prompts import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.scaffold import SCAFFOLD, WRITTEN_APART
 from clean_room_agent.llm.prompt import INSTRUCTIONS
 from clean_room_agent.retrieval.prompts import (
     PIECE_JUDGMENT,
@@ -42,7 +42,6 @@ from clean_room_agent.retrieval.prompts import (
 )
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 from testing.oracle.forms import function_for, lines_for, text_of_gap
-from testing.oracle.scaffold import added_names, bodies_for, new_names, scaffold_of
 from testing.servers.ollama_script import Answer, ChatCall
 
 OPTION = re.compile(r"^={5,} candidate(?: (\d+))?: (.+)$", re.MULTILINE)
@@ -55,7 +54,6 @@ SMALLER = 4
 """By so much shorter are the steps of a plan after one whose step could not be done."""
 MOST_NAMED = re.compile(r"Name at most (\d+)\.")
 PLACE = re.compile(r"^(\d+)\. (?:modify|create|delete) (?:(\S+) in )?(\S+)$", re.MULTILINE)
-STUB = re.compile(r"^- (\S+)::(\S+)$", re.MULTILINE)
 SOME_CHANGES = re.compile(r"[:;] change ((?:\d+, )*\d+) of ([^\s;]+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
@@ -63,12 +61,9 @@ PROSE = (".md", ".rst", ".txt", ".adoc")
 class Oracle:
     """Answers every prompt of a run that is to repeat one commit."""
 
-    def __init__(self, files: Sequence[GoldFile], *, names_new: bool = False) -> None:
-        """`files` are those of the commit that are to be changed: its tests are in the tree already. With `names_new`, plans
-        name the definitions that the commit adds, too.
-        """
+    def __init__(self, files: Sequence[GoldFile]) -> None:
+        """`files` are those of the commit that are to be changed: its tests are in the tree already."""
         self.files = {file.path: file for file in files if not is_prose(file.path)}
-        self._names_new = names_new
         self._answers: Mapping[str, Callable[[str], str]] = {
             TASK_ANALYSIS.title: self._analyse,
             SCOPE_JUDGMENT.title: self._judge_file,
@@ -89,7 +84,6 @@ class Oracle:
             ADJUSTMENT_NEW_STEP.title: lambda _: "no",
             ADJUSTMENT_FINALIZE.title: self._adjust,
             GOAL_CHECK.title: self._keeps_goal,
-            SCAFFOLD.title: self._declare,
             IMPLEMENT.title: self._write_edits,
             GOAL_TEST.title: lambda _: "I cannot say.",
             worded.FUNCTION.title: lambda prompt: function_for(self.files, prompt),
@@ -163,8 +157,6 @@ class Oracle:
             symbols = [
                 name for path in chunk for name in self._changed_symbols(self.files[path], chunk[path])
             ]
-            if self._names_new and len(chunks) == 1:
-                symbols = [name for path in chunk for name in new_names(self.files[path])] + symbols
             step = {
                 "description": summary_of(prompt) if whole else described(summary_of(prompt), chunk),
                 "files": targets,
@@ -288,29 +280,7 @@ class Oracle:
         steps = [json.loads(line) for line in section(prompt, "Remaining steps").split("\n") if line]
         return json.dumps({"analysis": "the steps still fit", "changes": [], "steps": steps})
 
-    def _declare(self, prompt: str) -> str:
-        """What the commit adds to the step's files, without bodies."""
-        paths = [path for _, path in TARGET.findall(section(prompt, "The step to do now"))]
-        edits: list[PatchEdit] = []
-        for path in paths:
-            text = scaffold_of(self.files[path]) if path in self.files else None
-            if text is not None:
-                declared = GoldFile(path=path, before=self.files[path].before, after=text)
-                edits.extend(edits_for(declared, shown_in(prompt)))
-        return render_edits(tuple(edits)) if edits else "There is nothing to declare."
-
-    def _write_bodies(self, prompt: str, step: str) -> str:
-        """The bodies that the step asks for, on top of what was declared."""
-        asked = STUB.findall(step)
-        edits: list[PatchEdit] = []
-        for path in (path for _, path in TARGET.findall(step) if path in self.files):
-            symbols = [symbol for file, symbol in asked if file == path]
-            edits.extend(bodies_for(self.files[path], symbols, shown_in(prompt)))
-        return render_edits(tuple(edits)) if edits else "There is nothing left to write."
-
     def _write_edits(self, prompt: str) -> str:
-        if STUB.search(section(prompt, "The step to do now")) or WRITTEN_APART in section(prompt, "Hint"):
-            return self._write_bodies(prompt, section(prompt, "The step to do now"))
         step = section(prompt, "The step to do now")
         package = shown_in(prompt)
         wanted = [path for _, path in TARGET.findall(step) if path in self.files]
@@ -356,6 +326,15 @@ class Oracle:
     def _nameable(self, prompt: str) -> list[str]:
         """The commit's files whose paths the prompt shows, and those that it creates, which a task can ask for."""
         return [path for path, file in sorted(self.files.items()) if path in prompt or file.before is None]
+
+
+def added_names(file: GoldFile) -> set[str]:
+    """Names, without those of their classes, of all that the commit defines in the file and that was not there."""
+
+    def names(text: str | None) -> set[str]:
+        return {one.symbol.rpartition(".")[2] for one in definitions(file.path, text or "")}
+
+    return names(file.after) - names(file.before)
 
 
 def is_prose(path: str) -> bool:

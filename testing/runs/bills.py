@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from testing.runs.solving import MONEY_TESTS, TILL, Project, Told, make_project
+from testing.runs.solving import MONEY_TESTS, TILL, Project, make_project
 
 BILLS_PATH = "till/bills.py"
 BILLS = '''\
@@ -37,7 +36,6 @@ def shares(bill, people):
     """The bill's shares."""
     return split(bill.due(), people)
 '''
-STUBS = ("Bill.__init__", "Bill.add", "Bill.due", "shares")
 BILLS_TASK = "Add till/bills.py with a class Bill and a function shares"
 BILLS_TESTS = """\
 import unittest
@@ -53,17 +51,9 @@ class BillsTest(unittest.TestCase):
         self.assertEqual(shares(Bill(200), 2), [105, 105])
 """
 PASSING_TESTS = MONEY_TESTS.replace("sum(split(100, 3)), 100", "sum(split(99, 3)), 99")
-ALWAYS: Mapping[str, Any] = {"max_attempts": 3, "max_refinement_loops": 1, "scaffold": "always"}
-"""[solve] with scaffolds from the first attempt on."""
 
 
 def bills_project(folder: Path, changed: Mapping[str, str | None] | None = None) -> Project:
     """A project in which the file is missing, and its tests fail."""
     files = {**TILL, "tests/test_money.py": PASSING_TESTS, "tests/test_bills.py": BILLS_TESTS}
     return make_project(folder, files, changed or {BILLS_PATH: BILLS}, task=BILLS_TASK)
-
-
-def events_of(told: Told) -> list[tuple[str, str]]:
-    """Kind and detail of what the newest run's record says of scaffolds and stubs."""
-    kinds = ("scaffold", "scaffold_dropped", "target_untouched")
-    return [(row.kind, row.detail) for row in told.recorded.events if row.kind in kinds]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from testing.repositories import commit_change, git, make_repository, write
+from testing.repositories import commit_change, make_repository, write
 from tests.db.raw.samples import NOW, TASK
 
 from clean_room_agent.app.apply_result import bring, take_out
@@ -70,33 +70,3 @@ def test_line_ends_do_not_make_a_difference(repo: Repository) -> None:
     result = commit_change(repo, {"a.py": b"2\n"})
     (repo.top / "a.py").write_bytes(b"2\r\n")
     assert bring(repo, cast("Record", Events()), TASK, base=repo.head, commit=result) == ()
-
-
-def test_what_was_removed_comes_back_with_its_mode(repo: Repository) -> None:
-    write(repo.top, {"folder/in.py": "in\n"})
-    git(repo.top, "add", "-A")
-    git(repo.top, "commit", "-q", "-m", "In")
-    repo = open_repository(repo.top)
-    record = cast("Record", Events())
-    (repo.top / "b.py").chmod(0o600)
-    (repo.top / "folder").chmod(0o700)
-    result = commit_change(repo, {"b.py": None, "folder/in.py": None})
-    bring(repo, record, TASK, base=repo.head, commit=result)
-    assert not (repo.top / "folder").exists()
-    take_out(repo, record, TASK, base=repo.head, commit=result)
-    modes = [(repo.top / path).stat().st_mode & 0o777 for path in ("b.py", "folder", "folder/in.py")]
-    assert modes == [0o600, 0o700, 0o644]
-
-
-def test_what_a_link_replaced_comes_back_with_its_mode(repo: Repository) -> None:
-    record = cast("Record", Events())
-    (repo.top / "b.py").unlink()
-    (repo.top / "b.py").symlink_to("a.py")
-    git(repo.top, "commit", "-q", "-a", "-m", "Link")
-    result = git(repo.top, "rev-parse", "HEAD").strip()
-    git(repo.top, "reset", "-q", "--hard", repo.head)
-    (repo.top / "b.py").chmod(0o600)
-    bring(repo, record, TASK, base=repo.head, commit=result)
-    assert (repo.top / "b.py").is_symlink()
-    take_out(repo, record, TASK, base=repo.head, commit=result)
-    assert (repo.top / "b.py").stat().st_mode & 0o777 == 0o600

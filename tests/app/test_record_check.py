@@ -115,21 +115,6 @@ def test_what_was_taken_from_a_run_is_named(till: Project, solved: str, what: st
     assert any(text in line for line in found[name]), found
 
 
-@pytest.mark.parametrize(
-    ("statement", "text"),
-    [
-        ("DROP TRIGGER events_keep", "the trigger events_keep is missing"),
-        ("DROP INDEX events_by_task", "the index events_by_task is missing"),
-        ("CREATE TABLE notes (text)", "the table notes is not the program's"),
-        ("ALTER TABLE events ADD COLUMN note TEXT", "the table events is not as the program makes it"),
-    ],
-)
-def test_a_changed_schema_is_named(till: Project, solved: str, statement: str, text: str) -> None:
-    with contextlib.closing(sqlite3.connect(Workspace(repo=till.top).raw)) as conn:
-        conn.execute(statement)
-    assert findings(till)["schema"] == [text]
-
-
 def _empty(raw: Path) -> None:
     raw.write_bytes(b"")
 

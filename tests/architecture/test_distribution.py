@@ -55,7 +55,6 @@ def test_the_wheel_has_every_file_of_the_package(built: Path) -> None:
         ".jsonl",
         ".css",
         ".cjs",
-        ".zsh",
     }
 
 

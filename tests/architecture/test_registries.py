@@ -19,7 +19,7 @@ import clean_room_agent.enrichment.prompt
 import clean_room_agent.execute
 import clean_room_agent.execute.forms
 import clean_room_agent.retrieval.prompts
-from clean_room_agent.app.prompts import PROMPTS, adapter_map
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.context import ContextRequest, TaskQuery
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, describe_evidence
 from clean_room_agent.llm.answers import ParseFault
@@ -97,10 +97,6 @@ def test_names_and_titles_are_unique() -> None:
     assert len({prompt.title for prompt in PROMPTS}) == len(PROMPTS)
 
 
-def test_the_page_on_adapters_is_current() -> None:
-    assert (ROOT / "protocols" / "adapter-map.md").read_text(encoding="utf-8") == adapter_map()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_stands_under_its_name(name: str) -> None:
     assert IDENTIFIER.match(name)
@@ -169,7 +165,7 @@ def test_inputs_are_frozen_and_the_text_of_a_prompt_is_the_same_each_time(name: 
 ASKED_ONCE_A_RUN_OR_FILE = {"enrichment"}
 """Prompts that share nothing with others: they begin with their heading."""
 WITH_EVIDENCE = {
-    "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "scaffold", "implement", "function", "lines",
+    "task_analysis", "meta_plan", "part_plan", "change_points", "symbol_targets", "step_design", "implement", "function", "lines",
 }  # fmt: skip
 
 

@@ -8,15 +8,12 @@ from tests.architecture.syntax_trees import nodes
 SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
 WRITERS = frozenset({"echo", "secho", "echo_via_pager", "print"})
 OWN = {
-    "prompts.py": "a page for developers, of the program's own texts",
     "output.py": "the way that all others go",
     "check.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
     "safe_console.py": "what the safe console made of it",
     "completion.py": "the program's own script",
-    "completing.py": "each text is made safe; a word that would change is not offered",
     "start.py": "the version",
-    "reference_page.py": "a page for readers, of the program's own texts",
 }
 
 

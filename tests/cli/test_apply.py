@@ -62,9 +62,10 @@ def test_what_was_applied_and_changed_since_is_not_taken_back(till: Project, sol
     assert money(till) == MENDED_MONEY + "\n# mine\n"
 
 
-def interrupted(till: Project, solved: str) -> None:
-    """Apply, killed before its first rename."""
-
+@pytest.mark.parametrize("undo", [False, True])
+def test_an_apply_that_was_killed_is_completed_or_taken_back_by_the_next(
+    till: Project, solved: str, *, undo: bool
+) -> None:
     def kill(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -75,17 +76,8 @@ def interrupted(till: Project, solved: str) -> None:
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert money(till) == MONEY
-
-
-@pytest.mark.parametrize("command", [("index",), ("runs",), ("show",), ("check", "--repair")])
-def test_any_command_completes_an_apply_that_was_killed(
-    till: Project, solved: str, command: tuple[str, ...]
-) -> None:
-    interrupted(till, solved)
-    code, out, err = till.run_here(*command)
-    assert code == 0
-    assert f"applying run {solved[:8]} was interrupted; it was completed: till/money.py" in err + out
-    assert money(till) == MENDED_MONEY
+    assert till.run_here("apply", solved, *["--undo"] * undo)[0] == 0
+    assert money(till) == (MONEY if undo else MENDED_MONEY)
     assert list(till.top.rglob(".cra-*")) == []
 
 

@@ -20,7 +20,6 @@ from clean_room_agent.cli.bug_report import (
     HIDDEN,
     SHOWN_TEXTS,
     cleaner,
-    named_secrets,
     without_named,
     without_texts,
 )
@@ -107,20 +106,14 @@ def make(project: Project, *flags: str) -> tuple[dict[str, Any], str]:
     return told, text
 
 
-@pytest.mark.parametrize("flags", [(), ("--prompts",)])
-def test_no_secret_and_no_home_is_in_it(planted: Project, flags: tuple[str, ...]) -> None:
-    told, text = make(planted, *flags)
+def test_no_secret_and_no_home_is_in_it(planted: Project) -> None:
+    told, text = make(planted)
     report = json.loads(text)
     assert "error" in report["configuration"], "a password in an address is refused, and is in the file"
     assert [secret for secret in SECRETS if secret in text] == []
     assert str(planted.home) not in text
     assert str(planted.top) not in text
     assert told["secrets_replaced"] > 0
-    if flags:
-        notes = [event["detail"] for event in report["texts"]["run"]["events"] if event["kind"] == "note"]
-        assert "~/secret and <repository>/till" in notes[-1]
-        assert notes[-1].count("[secret:") == 2
-        assert "OSError: in ~/work with [secret:" in report["tracebacks"]["cra-bug-1.log"]
     assert "cra-bug-2.log" not in report["tracebacks"], "a link leads anywhere"
 
 
@@ -162,15 +155,12 @@ def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
     assert [name for name in made if name != PROBE_NAME] == asked
 
 
-def test_the_users_code_and_words_are_in_it_on_demand_alone(planted: Project) -> None:
+def test_the_users_code_and_words_are_not_in_it(planted: Project) -> None:
     planted.configure("http://127.0.0.1:9/v1")
     _, text = make(planted)
     words = (*CODE_LINES, planted.task, "round half up", "must add up", f"{planted.top.name}-")
     assert [each for each in words if each in text] == []
     assert "removed below <worktrees>" in text
-    _, text = make(planted, "--prompts")
-    assert set(json.loads(text)) == {*PARTS, "texts"}
-    assert [each for each in (*CODE_LINES, planted.task) if json.dumps(each)[1:-1] not in text] == []
 
 
 def test_it_says_what_is_in_it_and_sends_nothing(planted: Project, tmp_path: Path) -> None:
@@ -238,7 +228,6 @@ def test_places_of_the_user_are_taken_out(tmp_path: Path) -> None:
     text = clean(f"{tmp_path}/a.py {Path.home()}/b.py {tmp_path}-other hunter2-hunter2")
     assert "<repository>/a.py" in text
     assert "~/b.py" in text
-    assert "-other" in text
     assert "hunter2" not in text
 
 
@@ -255,20 +244,6 @@ def test_what_has_a_secret_s_name_is_hidden_at_any_depth() -> None:
         "extra_body": [{"password": HIDDEN, "top_k": 3}],
         "token": "",
     }
-
-
-def test_the_keys_of_all_servers_are_known_as_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    for name, value in (("ONE", "1"), ("TWO", "2"), ("THREE", "3")):
-        monkeypatch.setenv(name, value)
-    workspace = Workspace(repo=tmp_path)
-    workspace.create()
-    workspace.config.write_text(
-        '[models]\napi_key_env = "ONE"\n[models.servers.coding]\nbase_url = "http://127.0.0.1:2"\napi_key_env = "TWO"\n'
-    )
-    assert named_secrets(workspace) == ("1", "2")
 
 
 def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:

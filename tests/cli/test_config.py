@@ -31,7 +31,7 @@ VALUES = (
 
 
 def test_each_value_with_where_it_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show(VALUES, as_json=False, sources=True) == 0
+    assert show(VALUES, as_json=False, described=True) == 0
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()][1:]
     assert lines == [
         'models.coding = "qwen"  repository',
@@ -41,7 +41,7 @@ def test_each_value_with_where_it_comes_from(capsys: pytest.CaptureFixture[str])
 
 
 def test_json_keeps_types(capsys: pytest.CaptureFixture[str]) -> None:
-    show(VALUES, as_json=True, sources=False)
+    show(VALUES, as_json=True, described=False)
     told = json.loads(capsys.readouterr().out)
     assert told == as_object(VALUES)
     assert told["solve.samples"] == {"value": 1, "source": "default"}

@@ -18,11 +18,9 @@ READS = (
     ("solve", "--plan", "{odd}"),
     ("solve", "--meta-plan", "{odd}", "x"),
     ("solve", "--issue", "{odd}"),
-    ("plan", "--plan", "{odd}"),
     ("plan", "--issue", "{odd}"),
     ("retrieve", "--issue", "{odd}"),
     ("solve", "x", "--budget-config", "{odd}"),
-    ("replay", "@", "--recording", "{odd}"),
     ("bootstrap", "--manifest", "{odd}", "-o", "made"),
     ("bootstrap", "--exclude", "{odd}", "-o", "made", "x"),
     ("curate-data", "--plan", "{odd}", "-o", "made"),
@@ -91,7 +89,6 @@ def test_an_issue_in_what_its_byte_order_mark_says_is_read(tmp_path: Path) -> No
 WRITES = (
     ("plan", "x", "-o", "{place}"),
     ("train-plan", "-o", "{place}"),
-    ("replay", "@", "--export", "{place}"),
     ("report", "-o", "{place}"),
     ("bug-report", "-o", "{place}"),
 )

@@ -66,5 +66,5 @@ def test_where_a_command_writes_is_checked_before_it_does_anything(name: str) ->
     command = cra.get_command(click.Context(cra), name)
     assert command is not None
     for parameter in parameters(command):
-        if {"--output", "--export", "--work"} & {*parameter.opts}:
+        if {"--output", "--work"} & {*parameter.opts}:
             assert isinstance(parameter.type, options.OutputPath)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from testing.forked import Forked
 from testing.record_faults import record_faults
 from testing.repositories import commit_change, copy_repository, git, make_repository
@@ -19,7 +20,7 @@ from tests.db.raw.samples import run as sample_run
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.cli import prune
 from clean_room_agent.cli.prune import (
-    Piece,
+    Leftover,
     PrunedRun,
     PruningPlan,
     Site,
@@ -35,13 +36,8 @@ from clean_room_agent.folders import FRESH
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace, hold
 
-EMPTY = PruningPlan(runs=(), others=(), takes={}, notes=())
-SOME = PruningPlan(
-    runs=(),
-    others=(Piece(kind="temporary", name="/tmp/cra-1", size=2048),),
-    takes={"temporary": 4096},
-    notes=(),
-)
+EMPTY = PruningPlan(runs=(), leftovers=())
+SOME = PruningPlan(runs=(), leftovers=(Leftover(path="/tmp/cra-1", size=2048, worktree=False),))
 
 
 def test_nothing_is_deleted_without_yes() -> None:
@@ -127,19 +123,13 @@ def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Projec
     assert "nothing was deleted" in out
 
 
-def test_refs_of_runs_whose_record_is_gone_go_when_refs_are_chosen(till: Project, solved: str) -> None:
-    assert refs(till)
-    Workspace(repo=till.top).raw.unlink()
-    assert asked(till, "--yes", "--kind", "refs", "--older-than", "0d")["runs"] == []
-    assert refs(till)
-    asked(till, "--yes", "--kind", "refs")
-    assert refs(till) == []
-
-
 def test_a_pruned_run_is_gone_from_every_view(till: Project, solved: str) -> None:
     size = Workspace(repo=till.top).raw.stat().st_size
     (branch,) = git(till.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/cra/").split()
+    report = Path(till.run_here("report", solved)[1].strip())
+    assert report.exists()
     assert asked(till, "--status", "complete", "--yes")["done"] is True
+    assert not report.exists()
     assert ids(till) == []
     assert refs(till) == []
     assert faults(till) == ()
@@ -164,13 +154,9 @@ def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Proje
     assert told["runs"] == []
     assert "can be resumed" in str(told["notes"])
     assert workspace.session(task_id).exists()
-    (run,) = asked(till, "--status", "interrupted", "--kind", "sessions", "--yes")["runs"]
-    assert run["warning"] == "cannot be resumed afterwards"
+    assert len(asked(till, "--status", "interrupted", "--yes")["runs"]) == 1
     assert not workspace.session(task_id).exists()
-    assert ids(till) == [task_id]
-    code, _, err = till.run_here("solve", "--resume", task_id)
-    assert code == 2
-    assert "was pruned" in err
+    assert ids(till) == []
 
 
 def test_a_run_under_way_is_let_be(till: Project, interrupted: str) -> None:
@@ -214,7 +200,7 @@ def test_what_killed_processes_left_goes_without_being_chosen(
     (gone / "12345678" / ".git").write_text(f"gitdir: {till.home}/nowhere/.git/worktrees/12345678\n")
     os.utime(gone, (old, old))
     told = asked(till)
-    assert [piece["kind"] for piece in told["others"]] == ["worktrees", "temporary"]
+    assert [each["path"] for each in told["leftovers"]] == [str(gone), str(left)]
     assert left.exists()
     asked(till, "--yes")
     assert not left.exists()
@@ -228,9 +214,9 @@ def test_a_work_tree_of_a_repository_that_stands_is_not_orphaned(till: Project, 
     (till.home / "there" / ".git").mkdir(parents=True)
     (other / ".git").write_text(f"gitdir: {till.home}/there/.git/worktrees/12345678\n")
     os.utime(other.parent, (0, 0))
-    assert asked(till)["others"] == []
+    assert asked(till)["leftovers"] == []
     shutil.rmtree(till.home / "there")
-    assert len(asked(till)["others"]) == 1
+    assert len(asked(till)["leftovers"]) == 1
 
 
 @pytest.mark.parametrize("wrong", ["30", "d", "-1d", "1y"])
@@ -254,9 +240,9 @@ def test_a_branch_that_was_checked_out_since_is_kept(tmp_path: Path, used: bool)
         git(top, "worktree", "add", "-q", str(tmp_path / "other"), branch)
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
         (overview,) = list_overviews(conn, limit=1)
-    pieces = (Piece(kind="branches", name=f"refs/heads/{branch}", tip=tip),)
-    pruned = PrunedRun(of=overview, status="complete", pieces=pieces)
+    overview = replace(overview, result_commit=tip)
+    pruned = PrunedRun(of=overview, status="complete", size=1, branch=branch)
     site = Site(workspace=workspace, repo=repo, worktrees=tmp_path / "none", cache=tmp_path)
-    notes = carry_out(site, PruningPlan(runs=(pruned,), others=(), takes={}, notes=()))
+    notes = carry_out(site, PruningPlan(runs=(pruned,), leftovers=()))
     assert any("checked out in" in note for note in notes) is used
     assert bool(git(top, "branch", "--list", branch)) is used

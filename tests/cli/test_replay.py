@@ -4,7 +4,6 @@ import json
 import re
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,25 +221,17 @@ def test_from_a_pass_on_the_configured_server_answers_and_before_it_the_record(
     assert live == [None]
 
 
-def test_an_exported_recording_plays_like_the_record(till: Project, solved: str, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    told = till.cra("replay", solved, "--export", str(file))
-    assert told.code == 0
-    assert f"calls to {file}; it holds prompts" in told.out
-    assert answers(till, solved, "--recording", str(file))["same"] is True
-
-
-def test_the_first_difference_is_shown_to_a_program_too(till: Project, solved: str, tmp_path: Path) -> None:
-    file = tmp_path / "run.jsonl"
-    till.cra("replay", solved, "--export", str(file))
-    header, *lines = file.read_text().splitlines()
-    calls = [json.loads(line) for line in lines]
-    changed = next(call for call in calls if call["identity"]["prompt"] == "implement")
-    text = changed["prompt"].split("\n")
-    text[4] = "x" * 300 + text[4]
-    changed["prompt"], changed["prompt_hash"] = "\n".join(text), "0"
-    file.write_text("\n".join([header, *map(json.dumps, calls)]) + "\n")
-    found = answers(till, solved, "--recording", str(file), code=1)
+def test_the_first_difference_is_shown_to_a_program_too(till: Project, solved: str) -> None:
+    with closing(sqlite3.connect(Workspace(repo=till.top).raw)) as conn, conn:
+        number, prompt = conn.execute(
+            "SELECT id, prompt FROM retrieval_llm_calls WHERE call_type = 'implement' ORDER BY id"
+        ).fetchone()
+        text = prompt.split("\n")
+        text[4] = "x" * 300 + text[4]
+        conn.execute("DROP TRIGGER retrieval_llm_calls_fixed")
+        changed = "UPDATE retrieval_llm_calls SET prompt = ?, prompt_hash = '0' WHERE id = ?"
+        conn.execute(changed, ("\n".join(text), number))
+    found = answers(till, solved, code=1)
     assert found["same"] is False
     difference = found["difference"]
     assert difference["call"].endswith("prompt implement, attempt 0")

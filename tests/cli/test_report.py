@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from testing.repositories import fingerprint, make_repository
 from testing.runs.decision_rows import decision_row
-from testing.seeded_record import SECRET, seed_record
+from testing.seeded_record import SECRET
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.report.page.read_page import ReadPage, read_page
 
@@ -238,27 +238,6 @@ def _whole_id(top: Path, task: str) -> str:
             "SELECT task_id FROM orchestrator_runs WHERE task_id LIKE ?", (f"{task}%",)
         ).fetchone()
         return str(row[0])
-
-
-def test_all_runs_are_a_page_of_their_own(
-    top: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seed_record(top, {"scope": 3, "implement": 2, "unknown": 1})
-    written(top, tmp_path / "page.html", "--all")
-    text = re.sub(r"<[^>]*>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "Charged to no stage: 1 (no accepted change is known)" in text
-    assert re.search(r"scope\s+3\s+it was found, but judged irrelevant", text)
-    assert cra(("report", "--all", "@", "--repo", str(top))) == 2
-    assert "leave out either RUN or --all" in capsys.readouterr().err
-    assert cra(("report", "--all", "--repo", str(top), "--json")) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["path"].endswith(".clean_room/reports/cra-report-all.html")
-
-
-def test_no_run_at_all_is_a_page_too(top: Path, tmp_path: Path) -> None:
-    with contextlib.closing(get_connection("raw", repo_path=top)):
-        pass
-    assert "All runs" in written(top, tmp_path / "page.html", "--all").texts["title"]
 
 
 def test_a_file_that_is_no_report_is_replaced_only_by_force(tmp_path: Path) -> None:

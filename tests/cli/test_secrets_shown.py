@@ -5,7 +5,6 @@ import json
 import os
 import re
 import stat
-from pathlib import Path
 
 import pytest
 from testing.repositories import git
@@ -117,29 +116,6 @@ def test_a_piped_diff_can_be_applied_and_says_when_it_is_not_exact(
     assert err == (
         "2 secrets were replaced by [secret:...] in what was printed, so it is not exact; --exact prints all\n"
     )
-
-
-def test_an_export_is_private_and_holds_no_secret_or_plays(
-    keeper: tuple[Project, str, str, str], tmp_path: Path
-) -> None:
-    project, task_id, _, _ = keeper
-    target = tmp_path / "calls.jsonl"
-    old = os.umask(0)
-    try:
-        code, _, err = project.run_here("replay", task_id, "--export", str(target))
-    finally:
-        os.umask(old)
-    assert code == 0
-    assert "answers that held secrets were redacted" in err
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert SECRET not in target.read_text()
-    assert TOKEN not in target.read_text()
-    assert project.run_here("replay", task_id, "--export", str(target), "--exact")[2] == ""
-    assert SECRET in target.read_text()
-    code, out, err = project.run_here("replay", task_id, "--recording", str(target), "--json")
-    assert (code, json.loads(out)["same"]) == (0, True), err
-    assert SECRET not in out + err
-    assert TOKEN not in out + err
 
 
 def test_an_error_that_quotes_a_secret_does_not_show_it(keeper: tuple[Project, str, str, str]) -> None:

@@ -25,7 +25,6 @@ from clean_room_agent.db.raw.indexing import (
 )
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.describe import (
-    FAILURES_IN_A_ROW,
     Described,
     Describer,
     find_due_files,
@@ -131,10 +130,12 @@ def test_each_file_is_described_and_its_answer_on_record(
     assert [row.path for row in record.write(list_descriptions)] == ["cart.py", "money.py", "shop.py"]
 
 
-def test_a_server_that_keeps_failing_is_an_error(kb: KnowledgeBase, top: Path, record: Record) -> None:
-    assert FAILURES_IN_A_ROW == 3
-    with pytest.raises(ServerFailed, match="out of memory"):
-        describe(kb, top, record, ServerFailed("out of memory"))
+def test_a_server_that_fails_at_a_file_is_asked_about_the_next(
+    kb: KnowledgeBase, top: Path, record: Record
+) -> None:
+    failed = describe(kb, top, record, ServerFailed("out of memory"))
+    assert [file.path for file in failed] == ["money.py", "cart.py", "shop.py"]
+    assert all("out of memory" in file.reason for file in failed)
 
 
 INSERT_FILE = """

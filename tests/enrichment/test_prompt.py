@@ -5,8 +5,7 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs, KnownFile
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs, shortened
 from clean_room_agent.llm.answers import ParseFault
 
 INPUTS = EnrichmentInputs(
@@ -14,12 +13,9 @@ INPUTS = EnrichmentInputs(
     language="python",
     lines=2,
     imports=("till/coins.py",),
-    imports_left_out=0,
     imported_by=("till/receipt.py", "tests/test_money.py"),
-    imported_by_left_out=3,
     commits=("Round <half> up",),
     outline=("def split(cents):\n    The shares.",),
-    outline_left_out=0,
     text="def split(cents):\n    return cents",
     remark="",
 )
@@ -71,7 +67,6 @@ till/money.py (python, 2 lines)
 ## Files that import it
 - till/receipt.py
 - tests/test_money.py
-(and 3 more)
 
 ## Newest changes to it
 - Round <half> up
@@ -96,12 +91,9 @@ def test_what_is_not_there_is_not_shown() -> None:
         language="markdown",
         lines=0,
         imports=(),
-        imports_left_out=0,
         imported_by=(),
-        imported_by_left_out=0,
         commits=(),
         outline=(),
-        outline_left_out=0,
         text="",
         remark="it cannot be shown: binary",
     )
@@ -160,14 +152,6 @@ def test_keys_stand_in_the_order_in_which_servers_sort_them() -> None:
     assert names == sorted(names)
 
 
-def symbol(number: int, name: str, first: int, last: int, kind: str = "function") -> SymbolRow:
-    return SymbolRow(
-        id=number, file_id=1, name=name.rpartition(".")[2], qualified_name=name, kind=kind, start_line=first,
-        end_line=last, signature=f"def {name.rpartition('.')[2]}():", parent_symbol_id=None,
-    )  # fmt: skip
-
-
-IMPORTERS = tuple(f"m{number:02}.py" for number in range(20))
 LINES = (
     "def add():",
     "    '''Adds.",
@@ -178,19 +162,11 @@ LINES = (
     "    def total():",
     "        pass",
 )
-FACTS = KnownFile(
-    known=EnrichmentInputs(
-        path="till.py",
-        language="python",
-        lines=len(LINES),
-        imports=(),
-        imports_left_out=0,
-        imported_by=IMPORTERS,
-        imported_by_left_out=5,
-        commits=("Begin",),
-    ),
-    lines=LINES,
-    symbols=(symbol(1, "add", 1, 4), symbol(2, "Cart", 6, 8, "class"), symbol(3, "Cart.total", 7, 8)),
+WHOLE = replace(
+    INPUTS,
+    lines=len(LINES),
+    outline=("def add():", "class Cart:", "    def total():"),
+    text="\n".join(LINES),
 )
 
 
@@ -198,34 +174,18 @@ def measure(inputs: EnrichmentInputs) -> int:
     return len(ENRICHMENT.render(inputs))
 
 
-def view(most: int, facts: KnownFile = FACTS) -> EnrichmentInputs:
-    return facts.fullest_view(most, measure)
-
-
 def test_what_fits_is_shown_whole() -> None:
-    whole = view(1 << 20)
-    assert whole.text.split("\n") == list(FACTS.lines)
-    assert whole.outline == ("def add():", "def Cart():", "    def total():")
-    assert (whole.imported_by, whole.imported_by_left_out, whole.remark) == (IMPORTERS, 5, "")
+    assert shortened(WHOLE, measure(WHOLE), measure) == WHOLE
 
 
 def test_of_a_text_that_does_not_fit_the_first_lines_are_shown() -> None:
-    short = view(measure(view(1 << 20)) - 1)
-    assert 0 < len(short.text.split("\n")) < len(LINES)
-    assert LINES[: len(short.text.split("\n"))] == tuple(short.text.split("\n"))
-    assert short.outline == ("def add():", "def Cart():", "    def total():")
-    assert short.remark.endswith(" of 8 lines; the rest does not fit")
+    short = shortened(WHOLE, measure(WHOLE) - 1, measure)
+    assert short.text == "\n".join(LINES[:2])
+    assert short.outline == WHOLE.outline
+    assert short.remark == "the first 2 of 8 lines; the rest does not fit"
 
 
-def test_of_a_longer_outline_the_outermost_definitions_stay() -> None:
-    methods = tuple(symbol(number, f"Cart.total_{number}", 7, 8) for number in range(3, 30))
-    facts = replace(FACTS, symbols=(*FACTS.symbols[:2], *methods))
-    few = view(measure(view(0, facts)) + 30, facts)
-    assert few.outline == ("def add():", "def Cart():")
-    assert few.outline_left_out == len(methods)
-    assert view(0, facts).outline == ()
-
-
-def test_a_file_that_is_no_text_says_why() -> None:
-    unreadable = replace(FACTS, lines=(), known=replace(FACTS.known, remark="it cannot be shown: binary"))
-    assert view(1 << 20, unreadable).remark == "it cannot be shown: binary"
+def test_of_a_longer_outline_the_first_definitions_are_shown() -> None:
+    bare = replace(WHOLE, text="", remark="it is too long to be shown")
+    assert shortened(WHOLE, measure(bare) - 1, measure) == replace(bare, outline=("def add():",))
+    assert shortened(WHOLE, 0, measure).outline == ()

@@ -8,7 +8,6 @@ from testing.client.scripted_transport import Scripted, ScriptedTransport
 from testing.packages import package, shown_file
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
-from tests.execute.step_context import IMPLEMENT_INPUTS
 
 from clean_room_agent.app.model_server import connect
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -19,7 +18,6 @@ from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     CREATED_TOKENS,
-    IMPLEMENT,
     IMPLEMENT_EXAMPLE,
     SYMBOL_TOKENS,
     AttemptSummary,
@@ -183,7 +181,6 @@ CODE = "def parse(source):\n" + "".join(f"    value_{n} = source[{n}]\n" for n i
         ({}, {}, 0),
         ({"target_symbols": ("parse",)}, {}, 0),
         ({"target_symbols": ("parse", "Parser.rest")}, {}, SYMBOL_TOKENS),
-        ({}, {"stubs": ("a.py::f", "a.py::g")}, 2 * SYMBOL_TOKENS),
         ({}, {"unshown": ("a.py::large",)}, SYMBOL_TOKENS),
         ({"target_files": (TargetFile(path="a.py"), CREATE)}, {}, CREATED_TOKENS),
     ],
@@ -290,14 +287,3 @@ def test_the_same_text_at_another_place_is_another_answer() -> None:
     insert = '<insert file="a.py" after="f">\nx = 2\n</insert>'
     others = (insert.replace("after", "before"), insert.replace('"f"', '"g"'))
     assert len({answer_fingerprint(text) for text in (insert, *others)}) == 3
-
-
-def test_stubs_are_named_and_one_that_is_asked_for_alone_stands_alone() -> None:
-    stubs = ("src/calc.py::mul", "src/calc.py::div")
-    inputs = replace(IMPLEMENT_INPUTS, failures=(), stubs=stubs)
-    said = IMPLEMENT.render(inputs).partition("These functions are stubs: ")[2]
-    assert "best:\n- src/calc.py::mul\n- src/calc.py::div\n\nWrite the edits for this step." in said
-    alone = IMPLEMENT.render(replace(inputs, stubs=stubs[:1], apart=True)).partition(
-        "This function is a stub: "
-    )[2]
-    assert alone.endswith("best:\n- src/calc.py::mul\n\nWrite this one function for this step.")

@@ -9,7 +9,6 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanArtif
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import (
     build_artifact,
-    load_artifact,
     load_plan,
     plan_from_artifact,
     written_text,
@@ -348,8 +347,3 @@ def test_how_the_task_is_judged_stands_in_the_plan_and_reads_back() -> None:
 
 def test_an_unknown_key_of_the_evidence_is_told_with_those_that_there_are() -> None:
     assert "did you mean 'checks'?" in fault_of(PLAN + EVIDENCE.replace("checks", "check"))
-
-
-def test_parts_alone_are_no_plan_to_review() -> None:
-    with pytest.raises(ArtifactError, match="this has only parts"):
-        load_artifact(META.model_dump_json(), "meta.json", PATHS)

@@ -11,7 +11,6 @@ from clean_room_agent.execute.plan_prompts import (
     META_PLAN,
     PART_PLAN,
 )
-from clean_room_agent.execute.scaffold import SCAFFOLD
 from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.prompt import Prompt
 
@@ -25,7 +24,6 @@ RENDERED = {
     "symbol_targets": "559b37c987e6",
     "step_design": "2e7db6814e07",
     "step_dependency": "25b4fc6c0da4",
-    "scaffold": "9f73353dec5c",
     "implement": "d0af1805ddd3",
     "function": "32827c56d296",
     "lines": "5bdd71cc4b2d",
@@ -41,7 +39,7 @@ RENDERED = {
 
 
 @pytest.mark.parametrize(
-    "prompt", [META_PLAN, PART_PLAN, ADJUSTMENT, IMPLEMENT, SCAFFOLD], ids=lambda prompt: prompt.name
+    "prompt", [META_PLAN, PART_PLAN, ADJUSTMENT, IMPLEMENT], ids=lambda prompt: prompt.name
 )
 def test_a_prompt_keeps_the_rules_of_all_prompts(prompt: Prompt[Any, Any]) -> None:
     text = prompt.render(INPUTS[prompt.name])
@@ -70,8 +68,6 @@ def test_keys_of_plans_do_not_mind_being_sorted(prompt: Prompt[Any, Any]) -> Non
         (PART_PLAN, '{"analysis": "", "steps": [{"id": "a", "description": ""}], "summary": ""}', "schema"),
         (PART_PLAN, PART_PLAN.example.replace('"modify"', '"burn"'), "schema"),
         (ADJUSTMENT, '{"analysis": ""}', "schema"),
-        (SCAFFOLD, "def f(): pass", "empty"),
-        (SCAFFOLD, SCAFFOLD.example.removesuffix("</insert>"), "truncated"),
         (IMPLEMENT, "def f(): pass", "empty"),
         (IMPLEMENT, IMPLEMENT.example.partition("</create>")[0], "truncated"),
         (IMPLEMENT, "<edit>\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>", "format"),

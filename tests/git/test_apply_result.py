@@ -14,13 +14,10 @@ from clean_room_agent.git.repository import Repository, open_repository
 
 def applied(repo: Repository, base: str, commit: str, *, undo: bool = False) -> tuple[str, ...]:
     """The paths that were changed; nothing temporary is left of it."""
-    journal = repo.top.parent / "journal"
-    journal.mkdir(exist_ok=True)
     move = take_back if undo else apply_to_tree
     try:
-        return move(repo, base, commit, journal=journal, what="applying run r")
+        return move(repo, base, commit, what="applying run r")
     finally:
-        assert list(journal.iterdir()) == []
         assert list(repo.top.rglob(".cra-*")) == []
 
 

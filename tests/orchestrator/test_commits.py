@@ -1,33 +1,18 @@
 """The run's commits in a real repository; whoever tests what stands on them uses commits in memory."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testing.repositories import Files, make_repository
-from testing.runs.memory_run import MemoryProject, memory_project
 
-from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
+from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.refs import list_refs
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, RunCommits, Scaffold, without_rewritten
+from clean_room_agent.orchestrator.commits import RunCommits
 
 FILES: Files = {"a.py": "a = 0\n", "win.py": b"w = 0\r\n", "logo.png": b"\x89PNG\x00"}
-STANDING = Scaffold(
-    reason="it creates new.py",
-    commit="c0ffee",
-    paths=("new.py",),
-    stubs=(Stub(path="new.py", symbol="parse"),),
-    said="it parses and imports",
-)
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": "a = 0\n"}, lambda _: {}) as made:
-        yield made
 
 
 @pytest.fixture
@@ -94,28 +79,6 @@ def test_a_result_lands_as_a_branch(commits: RunCommits) -> None:
     commits.head = commits.commit(changed(commits, a="a = 1\n"), "message")
     assert commits.land("cra/abc", ("", "")) == "cra/abc"
     assert list_refs(commits.repo, "refs/heads/cra/") == {"refs/heads/cra/abc": commits.head}
-
-
-def test_without_a_scaffold_attempts_are_made_from_the_head(project: MemoryProject) -> None:
-    head = project.open(lambda _: "").run.commits.tree()
-    assert NO_SCAFFOLD.on(head) is head
-    assert NO_SCAFFOLD.texts(head) == {}
-    assert NO_SCAFFOLD.merged({"a.py": "a = 1\n", "gone.py": None}, head) == {"a.py": "a = 1\n"}
-
-
-def test_a_line_says_why_it_was_made_and_what_is_left_to_write() -> None:
-    assert STANDING.described() == "it creates new.py; it parses and imports; stubs: new.py::parse"
-    dropped = Scaffold(reason="it creates new.py", said="its answer was cut off")
-    assert dropped.described() == "it creates new.py; dropped: its answer was cut off"
-
-
-def test_a_file_of_the_scaffold_alone_may_be_written_anew(project: MemoryProject) -> None:
-    head = project.open(lambda _: "").run.commits.tree()
-    texts = {"a.py": "a = 0\n", "new.py": "def parse(): ...\n"}
-    created = PatchEdit(kind="create", file_path="new.py", replacement="x")
-    assert list(without_rewritten(texts, (created,), head)) == ["a.py"]
-    over = PatchEdit(kind="create", file_path="a.py", replacement="x")
-    assert list(without_rewritten(texts, (over,), head)) == ["a.py", "new.py"]
 
 
 def test_what_git_converts_is_neither_edited_nor_created(tmp_path: Path) -> None:

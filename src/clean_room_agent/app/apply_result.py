@@ -1,7 +1,5 @@
 """Applies a run's result to the working tree, and undoes that."""
 
-import json
-
 from msgspec import Struct
 
 from clean_room_agent.app.clock import utc_now
@@ -11,10 +9,8 @@ from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.errors import UsageError
-from clean_room_agent.git.apply_result import apply_to_tree, special_attributes, take_back
+from clean_room_agent.git.apply_result import apply_to_tree, take_back
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.json_values import from_json, to_plain
-from clean_room_agent.tree_entries import Attributes
 from clean_room_agent.workspace import Workspace, tree_lock
 
 
@@ -34,7 +30,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> AppliedResult:
 
     Raises:
         UsageError: there is no such run, it has no result, or it was discarded.
-        RepositoryError: a file of the result has changed since, or cannot be written; nothing was changed.
+        RepositoryError: a file of the result has changed since, or cannot be written.
     """
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
@@ -60,14 +56,11 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
     they were applied already.
 
     Raises:
-        RepositoryError: a file that the run changed differs from the snapshot, or cannot be written; nothing was changed.
+        RepositoryError: a file that the run changed differs from the snapshot, or cannot be written.
     """
     workspace = Workspace(repo=repo.top)
     with tree_lock(workspace):
-        what = f"applying run {short_id(task_id)}"
-        if special := special_attributes(repo, base, commit):
-            _note(record, task_id, EventKind.REMOVED, json.dumps(to_plain(special)))
-        paths = apply_to_tree(repo, base, commit, journal=workspace.folder, what=what)
+        paths = apply_to_tree(repo, base, commit, what=f"applying run {short_id(task_id)}")
     _note(record, task_id, EventKind.APPLIED, "\n".join(paths))
     return paths
 
@@ -77,13 +70,11 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
     paths.
 
     Raises:
-        RepositoryError: one of them has changed since, or cannot be written; nothing was changed.
+        RepositoryError: one of them has changed since, or cannot be written.
     """
     workspace = Workspace(repo=repo.top)
     with tree_lock(workspace):
-        what = f"undoing run {short_id(task_id)}"
-        attributes = _removed(record, task_id)
-        paths = take_back(repo, base, commit, journal=workspace.folder, what=what, attributes=attributes)
+        paths = take_back(repo, base, commit, what=f"undoing run {short_id(task_id)}")
     _note(record, task_id, EventKind.TAKEN_BACK, "\n".join(paths))
     return paths
 
@@ -91,12 +82,3 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
 def _note(record: Record, task_id: str, kind: EventKind, detail: str) -> None:
     event = runs.EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=record.now())
     record.write(runs.append_event, event)
-
-
-def _removed(record: Record, task_id: str) -> dict[str, Attributes]:
-    """The special attributes of what was removed when the run was applied."""
-    found: dict[str, Attributes] = {}
-    for event in record.write(runs.list_events, task_id):
-        if event.kind == EventKind.REMOVED:
-            found |= from_json(event.detail, dict[str, Attributes])
-    return found

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.indexing import IndexRunRow, append_index_run
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.git.repository import Listing, list_work_tree
+from clean_room_agent.git.repository import Listing
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.index_run import Bounds, digest_of, recall
 from clean_room_agent.workspace import Workspace, trusted_workspace
@@ -30,19 +30,14 @@ def index_work_tree(
     continue_on_error: bool,
     line_counts: bool,
     progress: Callable[[int, int], None],
-    tell: Callable[[str], None],
 ) -> IndexSummary:
-    """Bring the index of a working tree up to date, with a row in its record. `tell` is called with what was recovered of
-    an interrupted update of the tree, if anything.
+    """Bring the index of a working tree up to date, with a row in its record.
 
     Raises:
         ConfigError: the configuration is invalid.
         IndexingError: a file cannot be read, and `continue_on_error` is not set.
     """
     workspace = trusted_workspace(listing.top, listing.paths)
-    if workspace.recovered:
-        tell(workspace.recovered)
-        listing = list_work_tree(listing.top)
     workspace.create()
     digest = digest_of(workspace.config)
     return index_recorded(

@@ -1,4 +1,4 @@
-"""The list of every prompt in the program, in the order of a run; `protocols/adapter-map.md` is generated from it."""
+"""The list of every prompt in the program, in the order of a run."""
 
 from typing import Any
 
@@ -25,8 +25,7 @@ from clean_room_agent.execute.plan_prompts import (
     STEP_DESIGN,
     SYMBOL_TARGETS,
 )
-from clean_room_agent.execute.scaffold import SCAFFOLD
-from clean_room_agent.llm.answers import OneWord, TextAnswer
+from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.filling import FILL_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts import (
@@ -55,7 +54,6 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     SYMBOL_TARGETS,
     STEP_DESIGN,
     STEP_DEPENDENCY,
-    SCAFFOLD,
     IMPLEMENT,
     FUNCTION,
     LINES,
@@ -67,48 +65,6 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     ADJUSTMENT_FINALIZE,
     GOAL_CHECK,
 )
-
-HEADER = """\
-# Prompts and adapters
-
-Generated from `app/prompts.py` by `python -m clean_room_agent.app.prompts > protocols/adapter-map.md`; a test keeps
-it current. A prompt's name is its call type in the record, its key in `[models.overrides]`, and its adapter's name.
-Answers with edits are bounded by the code that they may edit (`answer_bound` in `execute/implement.py`).
-
-| prompt | role | answers with | longest answer, tokens | title |
-|---|---|---|---|---|
-"""
-
-
-def role_of(name: str) -> Role | None:
-    """The role of the prompt of that name; None if there is none."""
-    return next((prompt.role for prompt in PROMPTS if prompt.name == name), None)
-
-
-def adapter_map() -> str:
-    """The page `protocols/adapter-map.md`."""
-    rows = [
-        f"| `{prompt.name}` | {prompt.role} | {_form(prompt)} | {_longest(prompt)} | {prompt.title} |"
-        for prompt in PROMPTS
-    ]
-    return HEADER + "\n".join(rows) + "\n"
-
-
-def _longest(prompt: Prompt[Any, Any]) -> str:
-    return str(prompt.max_answer_tokens) if prompt.editable is None else "twice the code and 400"
-
-
-def _form(prompt: Prompt[Any, Any]) -> str:
-    if prompt.schema is not None:
-        return "JSON"
-    if isinstance(prompt.answer, OneWord):
-        return f"{', '.join(prompt.answer.words[:-1])} or {prompt.answer.words[-1]}"
-    return "yes or no" if prompt.answer.wants_logprobs else "text"
-
-
-if __name__ == "__main__":
-    print(adapter_map(), end="")  # noqa: T201 - its output is the page
-
 
 FILL: Prompt[Any, str] = Prompt(
     name=FILL_NAME,
@@ -122,3 +78,8 @@ FILL: Prompt[Any, str] = Prompt(
 )
 """Gaps, which are asked for without words of ours; here for their datasets, adapters and models."""
 BY_NAME = {prompt.name: prompt for prompt in (*PROMPTS, FILL)}
+
+
+def role_of(name: str) -> Role | None:
+    """The role of the prompt of that name; None if there is none."""
+    return next((prompt.role for prompt in PROMPTS if prompt.name == name), None)

@@ -9,28 +9,16 @@ from msgspec import Struct
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import ENDED
 from clean_room_agent.db.connection import DAMAGED, Role, connect_file, get_connection
-from clean_room_agent.db.integrity import page_faults, schema_faults, session_faults, text_faults
-from clean_room_agent.db.raw.integrity import (
-    RunEnding,
-    chain_faults,
-    list_endings,
-    prompt_faults,
-    run_id_faults,
-    value_faults,
-)
+from clean_room_agent.db.integrity import page_faults
+from clean_room_agent.db.raw.integrity import RunEnding, chain_faults, list_endings, prompt_faults
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, GitError
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.indexer.index_check import index_faults
 from clean_room_agent.llm.transport import prompt_hash
 from clean_room_agent.workspace import Workspace, entries_below, is_held
 
 CHANGED = "another program has changed the record: restore it from a copy, or move it away"
-
-
-SHOWN = 3
-"""Faults of a session that its line names."""
 
 
 class CheckFinding(Struct, frozen=True, kw_only=True):
@@ -45,9 +33,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
 
 def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[CheckFinding]:
-    """Check the record in a fixed order, a finding for each fault; if the file itself or a value is damaged, what would read it
-    is not checked.
-    """
+    """Check the record in a fixed order, a finding for each fault; if the file itself is damaged, nothing else is checked."""
     yield from _all_or("private", "others can read nothing of it", _open_files(workspace))
     if not workspace.raw.exists():
         yield CheckFinding(name="file", text="nothing has been recorded here yet")
@@ -62,13 +48,6 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Ch
         size = workspace.raw.stat().st_size
         yield from _all_or("file", f"undamaged, {size / 1e6:.1f} MB", pages, DAMAGED["raw"])
         if pages:
-            return
-        yield from _all_or(
-            "schema", "as this program creates it, with every trigger", schema_faults(conn, "raw"), CHANGED
-        )
-        values = text_faults(conn) or value_faults(conn) or run_id_faults(conn)
-        yield from _all_or("values", "as this program writes them", values, CHANGED)
-        if values:
             return
         yield from _all_or("prompts", "as they were sent", prompt_faults(conn, prompt_hash), CHANGED)
         yield from _all_or("chains", _counted(conn), chain_faults(conn), CHANGED)
@@ -131,32 +110,19 @@ def _sessions(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tup
         elif ending.status in ENDED and not ending.archived:
             found.append((f"run {run} has ended, but its session is lost", "its calls are still on record"))
     for path in sorted(workspace.sessions.glob("session_*.sqlite")):
-        fault = _session_fault(path)
-        if fault:
-            found.append(
-                (f"{path}: {fault}", "move it away: the task cannot be resumed, but its record stays")
-            )
+        if faults := _file_faults("session", path):
+            remedy = "move it away: the task cannot be resumed, but its record stays"
+            found.append((f"{path}: {faults[0]}", remedy))
     return tuple(found)
-
-
-def _session_fault(path: Path) -> str:
-    return "; ".join(_file_faults("session", path)[:SHOWN])
 
 
 def _file_faults(role: Role, path: Path) -> tuple[str, ...]:
     """What is damaged in a database, a line each."""
     try:
         with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
-            faults = page_faults(conn, thorough=True) or text_faults(conn) or schema_faults(conn, role)
-            return faults or _wrong_values(role, conn)
+            return page_faults(conn, thorough=True)
     except CraError as error:
         return (error.message,)
-
-
-def _wrong_values(role: Role, conn: Connection) -> tuple[str, ...]:
-    if role == "raw":
-        return value_faults(conn) or run_id_faults(conn)
-    return session_faults(conn) if role == "session" else index_faults(conn)
 
 
 def find_damage(workspace: Workspace) -> CheckFinding | None:

@@ -5,7 +5,6 @@ questions again, word for word, and compares the answers.
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -30,7 +29,6 @@ from clean_room_agent.db.raw.runs import (
     get_orchestrator_run,
 )
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError, WindowExceeded
-from clean_room_agent.file_contents import atomic_write, read_given
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
@@ -42,8 +40,6 @@ from clean_room_agent.llm.transport import Transport, load_logprobs
 from clean_room_agent.llm.transports.replay import (
     ReplayThenLive,
     ReplayTransport,
-    dump_calls,
-    load_calls,
 )
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
@@ -139,8 +135,8 @@ def _leave_nothing(repository: Repository, task_id: str) -> None:
         delete_branch(repository, name, branch_tip(repository, name))
 
 
-def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) -> Recording:
-    """The run whose id begins with `prefix`, with its answers from the record or from an exported `file`.
+def read_recording(workspace: Workspace, prefix: str) -> Recording:
+    """The run whose id begins with `prefix`, with its answers.
 
     Raises:
         UsageError: there is none, or it is not a solve that started.
@@ -155,11 +151,7 @@ def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) 
         row = replace(
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest
-        if file is None:
-            calls = list_calls(conn, task_id)
-        else:
-            calls = load_calls(read_given(file, bounded=False), source=str(file))
-        return Recording(row=row, calls=calls, given=given_to(conn, task_id))
+        return Recording(row=row, calls=list_calls(conn, task_id), given=given_to(conn, task_id))
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
@@ -198,27 +190,6 @@ def replay_from(
         return ReplayThenLive(ReplayTransport(found.calls), kept, wiring.live_transport(given))
 
     return run_again(workspace, found, settings, transport, observer), before
-
-
-def export_calls(
-    workspace: Workspace,
-    prefix: str,
-    target: Path,
-    redacted: Callable[[tuple[ModelCall, ...]], tuple[ModelCall, ...]],
-) -> tuple[str, int, bool]:
-    """Write the run's calls to `target`, each as `redacted` returns it; returns the run's id, the number of calls, and whether
-    redaction changed an answer, so that the file may not replay.
-    """
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        task_id = find_task(conn, prefix)
-        calls = list_calls(conn, task_id)
-    shown = redacted(calls)
-    atomic_write(target, dump_calls(shown), private=True)
-    altered = any(
-        (one.answer.response, one.answer.thinking) != (two.answer.response, two.answer.thinking)
-        for one, two in zip(shown, calls, strict=True)
-    )
-    return task_id, len(calls), altered
 
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}

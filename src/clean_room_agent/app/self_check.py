@@ -292,7 +292,7 @@ def _repository(path: Path) -> str:
     workspace = wiring.workspace_of(path)
     if workspace.folder.exists():
         require_writable(workspace.folder)
-    return "; ".join(filter(None, (str(open_repository(workspace.repo).top), workspace.recovered)))
+    return str(open_repository(workspace.repo).top)
 
 
 def _worktree(workspace: Workspace) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HEADING = "Where it happened:\n\n"
-MESSAGES = "\nWith messages (in a bug report only with --prompts):\n\n"
+MESSAGES = "\nWith messages (never in a bug report):\n\n"
 OURS = tuple(
     f"{Path(place).resolve()}/" for place in (Path(__file__).parents[1], sys.prefix, sys.base_prefix)
 )

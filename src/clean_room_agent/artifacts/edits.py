@@ -49,8 +49,6 @@ class PatchEdit(Struct, frozen=True, kw_only=True):
     """The one that is replaced; for kind "insert", the one that the new text goes next to, or into."""
     place: InsertPlace = ""
     """Where an insert goes relative to `symbol`; "" for the other kinds."""
-    answer_line: int = 0
-    """1-based line of the opening tag in the answer."""
 
 
 class EditReport(Struct, frozen=True, kw_only=True):
@@ -87,16 +85,3 @@ class StepResult(Struct, frozen=True, kw_only=True):
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""
-
-
-class Stub(Struct, frozen=True, kw_only=True):
-    """A function or method that a scaffold declares without writing it."""
-
-    path: str
-    symbol: str
-    """Qualified name."""
-
-    @property
-    def name(self) -> str:
-        """Its name for prompts and people, like "src/a.py::Parser.parse"."""
-        return f"{self.path}::{self.symbol}"

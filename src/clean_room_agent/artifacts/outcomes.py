@@ -213,14 +213,12 @@ class EventKind(StrEnum):
     """Why there was no run with the tests restored."""
     APPLIED = "applied"
     """The result was applied to the working tree; the paths."""
-    REMOVED = "removed"
-    """What is special about the files and folders that an apply removes: mode, owner and group by path, as JSON."""
     TAKEN_BACK = "taken_back"
     """An applied result was undone; the paths."""
     DISCARDED = "discarded"
     """The run's branch and refs were deleted."""
     PRUNED = "pruned"
-    """Data of the run was deleted to save space; which kinds, as JSON."""
+    """The run was to be deleted to save space, and that was interrupted."""
 
     # A pass, under its id
     HINT_SHOWN = "hint_shown"
@@ -237,10 +235,6 @@ class EventKind(StrEnum):
     """A file or symbol that the step has to change but the prompt had no space for."""
     TARGET_UNTOUCHED = "target_untouched"
     """Targets of the step that an applied attempt did not change."""
-    SCAFFOLD = "scaffold"
-    """The scaffold on which the attempts at the step are based."""
-    SCAFFOLD_DROPPED = "scaffold_dropped"
-    """Why there is no scaffold."""
     NOT_CHOSEN = "not_chosen"
     """Why another candidate was chosen instead of this attempt."""
 

@@ -92,7 +92,7 @@ def list_command(repo: Path, as_json: bool) -> int:
 
 @command.command()
 @adapter_argument
-@click.option("--also", multiple=True, type=options.PROMPT, metavar="PROMPT", help=ALSO)
+@click.option("--also", multiple=True, metavar="PROMPT", help=ALSO)
 @dataset_option
 @click.option("--clone", "clones", multiple=True, type=EXISTING_FOLDER, help=CLONE)
 @base_option

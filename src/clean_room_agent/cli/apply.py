@@ -22,7 +22,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     A result that is partial, or that no test shows to be right, is applied likewise, and it is said. Refused if a file that it touches has changed since the run began. With --undo, these files are restored as they were
     before, including uncommitted work; refused if one of them has changed since.
     """
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     done = apply_run(workspace, run, undo=undo)
     paths = done.paths

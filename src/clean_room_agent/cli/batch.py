@@ -164,7 +164,6 @@ Exit codes: 0 all complete, 130 interrupted, else the most serious of 2 usage or
 @options.budget_options
 @options.attempt_options
 @options.json_option
-@options.notify_option
 @options.exact_option
 def command(
     tasks: Path,

@@ -101,7 +101,6 @@ def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: st
     help="Where to keep clones and finished units.",
 )
 @options.json_option
-@options.notify_option
 def command(
     repositories: tuple[str, ...],
     manifest: Path | None,
@@ -132,7 +131,7 @@ def command(
     from clean_room_agent.training.dataset import require_free
     from clean_room_agent.training.shards import make_shard
 
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     place, (first, step) = work or workspace.folder / "bootstrap", part
     making = _making(settings, licences, of_faults=faults is not None)

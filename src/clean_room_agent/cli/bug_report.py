@@ -1,13 +1,12 @@
 """`cra bug-report`: collect what a maintainer needs in one JSON file, without secrets and names; nothing is sent.
 
-Of a run only the fields that are listed here are included, unless its texts are asked for; no server is asked.
+Of a run only the fields that are listed here are included; no server is asked.
 """
 
 import contextlib
 import json
 import os
 import platform
-import pwd
 import re
 import stat
 import sys
@@ -24,18 +23,15 @@ from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.config_values import list_values
 from clean_room_agent.app.self_check import as_object, local_checks, sandbox_line
-from clean_room_agent.app.settings import user_config_file
 from clean_room_agent.app.tracebacks import places_in
 from clean_room_agent.artifacts.names import NEWEST_RUN, counted, short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ConfigError, CraError, RecordError, SchemaError, UsageError
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.json_values import change_texts, to_shown
 from clean_room_agent.redaction import SECRET_NAME, Redactor, secret_values
-from clean_room_agent.report.calls import call_texts, texts_object
 from clean_room_agent.report.trace import read_trace
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import KEY_BYTES, Workspace, private_folder
@@ -58,42 +54,28 @@ HIDDEN = "[hidden: its name says that it is secret]"
 LOG_NAME = re.compile(r"cra-bug-\w{1,16}\.log", re.ASCII)
 MAX_TRACEBACKS = 3
 MAX_TRACEBACK_BYTES = 200_000
-TEXTS = "YOUR WORDS AND CODE ARE IN IT: the task, prompts, answers, diffs, errors, test output."
 NO_TEXTS = """\
-Not in it: your files, your name, and any text of the run: the
-task, prompts, answers, diffs, errors, the output of tests.
+Not in it: your files, and any text of the run: the task,
+prompts, answers, diffs, errors, the output of tests.
 """
 SENT = "Nothing was sent. Read it before you give it to anyone."
 
 
 def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
-    """A function that removes secrets, the paths of home and repository, and the user's name in paths from a text."""
+    """A function that removes secrets, and the paths of home and repository, from a text."""
     places = {str(Path.home()): "~", str(Path.home().resolve()): "~"}
-    user = "root"
-    with contextlib.suppress(KeyError):
-        entry = pwd.getpwuid(os.getuid())
-        user = entry.pw_name
-        places.setdefault(entry.pw_dir, "~")
     if workspace is not None:
         places |= {str(workspace.repo): "<repository>", str(workspace.repo.resolve()): "<repository>"}
         places[str(workspace.worktrees(wiring.cache_folder()))] = "<worktrees>"  # named after the repository
     longest_first = sorted((place for place in places if len(place) > 1), key=len, reverse=True)
-    known = re.compile("|".join(rf"{re.escape(place)}(?![\w-])" for place in longest_first) or r"(?!)")
-    # A short name is a part of too many other words.
-    own = re.compile(rf"(?<=/){re.escape(user)}(?![\w-])" if len(user) > 2 and user != "root" else r"(?!)")
-    return lambda text: own.sub("<user>", known.sub(lambda match: places[match[0]], redactor.redact(text)))
 
+    def clean(text: str) -> str:
+        text = redactor.redact(text)
+        for place in longest_first:
+            text = text.replace(place, places[place])
+        return text
 
-def named_secrets(workspace: Workspace) -> tuple[str, ...]:
-    """The values of the variables that the configuration names as holding a key."""
-    names: list[Any] = []
-    for path in (workspace.config, user_config_file()):
-        with contextlib.suppress(ConfigError):
-            models = read_toml(path).get("models")
-            servers = models.get("servers") if isinstance(models, dict) else None
-            tables = [models, *(servers.values() if isinstance(servers, dict) else ())]
-            names += [table.get("api_key_env") for table in tables if isinstance(table, dict)]
-    return tuple(filter(None, (os.environ.get(name) for name in names if isinstance(name, str))))
+    return clean
 
 
 def without_named(key: str, value: Any) -> Any:
@@ -136,8 +118,8 @@ def _configuration(workspace: Workspace) -> Any:
         return {"error": error.message}
 
 
-def _tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
-    """(name, text) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
+def _tracebacks() -> Iterator[tuple[str, str]]:
+    """(name, places) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
     folder = Path(tempfile.gettempdir())
     found = []
     for path in filter(lambda path: LOG_NAME.fullmatch(path.name), folder.glob("cra-bug-*.log")):
@@ -148,24 +130,19 @@ def _tracebacks(*, messages: bool) -> Iterator[tuple[str, str]]:
     for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
         with contextlib.suppress(OSError):
             data = safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES)
-            text = data.decode("utf-8", "replace")
-            yield name, text if messages else places_in(text)
+            yield name, places_in(data.decode("utf-8", "replace"))
 
 
-def _run_parts(workspace: Workspace, run: str, *, prompts: bool) -> tuple[str | None, dict[str, Any]]:
-    """The run's full id, and what is told of it; neither if no run was asked for and there is none."""
+def _of_run(workspace: Workspace, run: str) -> dict[str, Any] | None:
+    """What is told of the run; None if none was asked for and there is none."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         try:
             task_id = find_task(conn, run)
         except UsageError:
             if run == NEWEST_RUN:
-                return None, {}
+                return None
             raise
-        trace = read_trace(conn, task_id)
-        parts = {"run": {"id": task_id, **without_texts("", to_shown(trace))}}
-        if prompts:
-            parts["texts"] = {"run": to_shown(trace), "calls": texts_object(call_texts(conn, trace))}
-        return task_id, parts
+        return {"id": task_id, **without_texts("", to_shown(read_trace(conn, task_id)))}
 
 
 def without_texts(key: str, value: Any) -> Any:
@@ -189,55 +166,49 @@ def without_texts(key: str, value: Any) -> Any:
     type=options.OUTPUT_FILE,
     help="Where to write it; in .clean_room/reports by default.",
 )
-@click.option(
-    "--prompts",
-    is_flag=True,
-    help="Include the texts of the run: prompts, answers, diffs, output of tests, errors: your code.",
-)
 @options.json_option
-def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bool) -> int:
+def command(run: str, repo: Path, place: Path | None, as_json: bool) -> int:
     """Collect what a maintainer needs in one JSON file, and list what is in it. Nothing is sent.
 
     Versions, platform, sandbox, configuration with the source of each value, places of saved tracebacks; and of RUN (the newest
-    by default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, what has a
-    secret's name, and the values of such environment variables are replaced; your home directory is written as ~.
+    by default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, and what has a
+    secret's name, are replaced; your home directory is written as ~.
 
     Exit codes: 0 written, 2 there is no such run, or the file cannot be written.
     """
     if place is not None and place.exists():
         raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
     found: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
-    found["tracebacks"] = dict(_tracebacks(messages=prompts))
-    workspace, task_id = None, None
+    found["tracebacks"] = dict(_tracebacks())
+    workspace = None
     try:
         workspace = wiring.workspace_of(repo)
     except CraError as error:  # a bug can occur without a repository, too
         found["repository"] = error.message
-    named: tuple[str, ...] = ()
-    kept = workspace is not None and workspace.folder.is_dir()
     if workspace is not None:
-        named, found["configuration"] = named_secrets(workspace), _configuration(workspace)
-        if workspace.raw.exists():
-            try:
-                task_id, of_run = _run_parts(workspace, run, prompts=prompts)
-                found |= of_run
-            except (RecordError, SchemaError) as error:
-                found["record"] = error.message
-    key = workspace.secret_key if workspace and kept else lambda: os.urandom(KEY_BYTES)
-    redactor = Redactor(key, (*named, *secret_values(dict(os.environ))))
+        found["configuration"] = _configuration(workspace)
+        try:
+            told_of_run = _of_run(workspace, run) if workspace.raw.exists() else None
+            found |= {"run": told_of_run} if told_of_run else {}
+        except (RecordError, SchemaError) as error:
+            found["record"] = error.message
+    task_id = found["run"]["id"] if "run" in found else None
+    kept = workspace if workspace is not None and workspace.folder.is_dir() else None
+    key = kept.secret_key if kept else lambda: os.urandom(KEY_BYTES)
+    redactor = Redactor(key, secret_values(dict(os.environ)))
     parts: dict[str, Any] = change_texts(found, cleaner(redactor, workspace))
     if place is None:
         name = f"cra-bug-report-{short_id(task_id)}.json" if task_id else "cra-bug-report.json"
         # No snapshot of the working tree includes the first.
-        place = (private_folder(workspace.folder / "reports") if workspace and kept else Path.cwd()) / name
+        place = (private_folder(kept.folder / "reports") if kept else Path.cwd()) / name
     atomic_write(place, json.dumps(parts, indent=1) + "\n", private=True)
-    told = {"path": str(place), "task_id": task_id, "parts": list(parts), "secrets_replaced": redactor.count}
     if as_json:
-        output.answer_json(told)
+        told = {"path": str(place), "task_id": task_id, "parts": list(parts)}
+        output.answer_json({**told, "secrets_replaced": redactor.count})
         return 0
     sizes = "\n".join(f"  {name} ({len(json.dumps(part)) / 1000:,.1f} kB)" for name, part in parts.items())
     replaced = (
         f"{counted(redactor.count, 'secret was', 'secrets were')} replaced.\n" if redactor.count else ""
     )
-    output.answer(f"{place}\n\n{sizes}\n\n{TEXTS if 'texts' in parts else NO_TEXTS}\n{replaced}{SENT}")
+    output.answer(f"{place}\n\n{sizes}\n\n{NO_TEXTS}\n{replaced}{SENT}")
     return 0

@@ -87,10 +87,7 @@ class Waiting:
 
 def _repair(workspace: Workspace, *, as_json: bool) -> int:
     settings = load_settings(workspace.config, Overrides(), optional=True)
-    recovered = (workspace.recovered,) if workspace.recovered else ()
-    done = recovered + reap(
-        workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings)
-    )
+    done = reap(workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings))
     if as_json:
         output.answer_json({"repaired": done})
     else:

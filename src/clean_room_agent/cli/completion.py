@@ -1,14 +1,11 @@
 """`cra completion`: print or install the shell's completion script."""
 
-from pathlib import Path
-
 import click
 
 from clean_room_agent.cli import output
 from clean_room_agent.file_contents import atomic_write
 from clean_room_agent.folders import user_folder
 
-SCRIPTS = Path(__file__).with_name("completion_scripts")
 PLACES = {
     "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/cra"),
     "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_cra"),
@@ -42,19 +39,16 @@ It completes commands, flags and their values, and the ids of runs (with their t
 )
 def command(shell: str, install: bool) -> int:
     """Print or install the script."""
-    script = (SCRIPTS / f"cra.{shell}").read_text(encoding="utf-8")
+    from clean_room_agent.cli.completing import script_of
+
+    script = script_of(shell)
     if not install:
         click.echo(script, nl=False)
         return 0
-    path = place_of(shell)
+    variable, below_home, name = PLACES[shell]
+    path = user_folder(variable, below_home) / name
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, script)
     output.answer(str(path))
     output.aside(NEXT[shell].format(path=path, folder=path.parent))
     return 0
-
-
-def place_of(shell: str) -> Path:
-    """Where the shell looks for a user's own completions."""
-    variable, below_home, name = PLACES[shell]
-    return user_folder(variable, below_home) / name

@@ -46,21 +46,19 @@ def as_object(values: tuple[ConfiguredValue, ...]) -> dict[str, Any]:
     return {each.key: {"value": each.value, "source": each.source} for each in values}
 
 
-def show(
-    values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool, described: bool = False
-) -> int:
-    """Print values, with the source of each if `sources`, and below it what it is for if `described`; returns the exit code."""
+def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, described: bool) -> int:
+    """Print values, if `described` with the source of each and below it what it is for; returns the exit code."""
     if as_json:
         output.answer_json(as_object(values))
         return 0
 
     with paged() as console:
-        if sources:
+        if described:
             console.print(Text(f"user: {user_config_file()}", style="dim"))
         for each in sanitized(values):
             line = Text(each.key, style="bold").append(" = ", style="dim")
             line.append("" if each.value is None else toml(each.value), style="not bold")
-            if sources:
+            if described:
                 note = (
                     f"  {each.source}, and required"
                     if each.required and each.value is None
@@ -104,21 +102,12 @@ user_option = click.option("--user", is_flag=True, help="In your own file, for a
 def command(context: click.Context, repo: Path, as_json: bool) -> int:
     """The command."""
     if context.invoked_subcommand is None:
-        return show(list_values(workspace_or_none(repo)), as_json=as_json, sources=True, described=True)
+        return show(list_values(workspace_or_none(repo)), as_json=as_json, described=True)
     return 0
 
 
-@command.command("list")
-@click.option("--sources", is_flag=True, help="Also show where each value comes from.")
-@options.repo_option
-@options.json_option
-def list_command(sources: bool, repo: Path, as_json: bool) -> int:
-    """List every key with its value."""
-    return show(list_values(workspace_or_none(repo)), as_json=as_json, sources=sources)
-
-
 @command.command("get")
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @options.repo_option
 @options.json_option
 def get_command(key: str, repo: Path, as_json: bool) -> int:
@@ -128,7 +117,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
         output.answer_json(as_object(found))
         return 0
     if len(found) > 1 or found[0].key != key:
-        return show(found, as_json=False, sources=False)
+        return show(found, as_json=False, described=False)
     if found[0].source == "not set":
         raise UsageError(f"{key} is not set, and it has no default", hint=f"cra config set {key} VALUE")
     value = found[0].value
@@ -137,7 +126,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
 
 
 @command.command("set", context_settings={"ignore_unknown_options": True})
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @click.argument("value")
 @user_option
 @options.repo_option
@@ -150,7 +139,7 @@ def set_command(key: str, value: str, user: bool, repo: Path, as_json: bool) -> 
 
 
 @command.command("unset")
-@click.argument("key", type=options.CONFIG_KEY)
+@click.argument("key")
 @user_option
 @options.repo_option
 @options.json_option

@@ -60,7 +60,7 @@ def _discard(workspace: Workspace, record: Record, task_id: str) -> list[str]:
 @options.json_option
 def command(run: str, repo: Path, as_json: bool) -> int:
     """Delete the branch, the snapshot and the attempts of RUN (the newest by default; `@~1` is the one before). Its record stays."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     task_id, gone = discard_run(workspace, run)
     if as_json:

@@ -44,7 +44,7 @@ class EnrichmentSummary(Struct, frozen=True, kw_only=True):
     skipped: tuple[dict[str, str], ...]
     """Path and reason of each that was asked about without getting a description, by path."""
     gave_up: bool
-    """Whether too many answers in a row could not be read."""
+    """Whether too many files in a row got no description."""
     ending: Ending
     """Why files have no description, by the outcomes of the calls."""
     promotion: Promotion | None
@@ -67,7 +67,6 @@ class EnrichmentSummary(Struct, frozen=True, kw_only=True):
     help="All text files, not only those of languages that are indexed in full.",
 )
 @options.json_option
-@options.notify_option
 @click.option("-v", "--verbose", is_flag=True, help="Print a line for each file.")
 def command(
     path: Path | None,
@@ -83,7 +82,7 @@ def command(
     Only files whose current content has no description are asked about, most-imported files first; stopped and started
     again, it continues. Exit codes: 0 done, 4 an answer could not be read; after five of these in a row it stops.
     """
-    workspace = output.opened(wiring.workspace_of(path or repo))
+    workspace = wiring.workspace_of(path or repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
     workspace.create()
@@ -211,7 +210,7 @@ def _show(summary: EnrichmentSummary) -> None:
     elif not summary.files:
         output.answer("no file to describe; `--all` takes every text file")
     if summary.gave_up:
-        output.answer("gave up: too many answers in a row could not be read; what was described is kept")
+        output.answer("gave up: too many files in a row got no description; what was described is kept")
     for line in summary.ending.sentences():
         output.answer(f"  {line}")
     if summary.left:

@@ -15,7 +15,6 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra check --sandbox", "try to escape from the sandbox"),
     ),
     "config": (("cra config", "every value, and where it comes from"),),
-    "config list": (("cra config list --sources", "the same, for a script with --json"),),
     "config get": (
         ("cra config get models.coding", "one value"),
         ("cra config get budget", "all values of a table"),
@@ -38,7 +37,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "plan": (
         ("cra plan 'Splitting a bill loses cents' -o plan.json", "then: cra solve --plan plan.json"),
-        ("cra plan --plan plan.toml --edit", "review a plan in your editor"),
+        ("cra plan 'Splitting a bill loses cents' -o plan.toml", "its steps, to edit"),
     ),
     "solve": (
         ("cra solve 'Splitting a bill loses cents: the shares must add up'", "a branch whose tests pass"),
@@ -68,16 +67,13 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra show @ --why src/money.py:12", "which call wrote this line, and from what"),
         ("cra show @/part/step --prompt --response", "the prompts and answers of one step"),
     ),
-    "report": (
-        ("cra report --open", "the newest run as a page in your browser"),
-        ("cra report --all -o runs.html", "all runs"),
-    ),
+    "report": (("cra report --open", "the newest run as a page in your browser"),),
     "replay": (
         ("cra replay", "the newest run again: the same bytes"),
         ("cra replay @ --stage scope --model qwen3:8b", "what another model would have answered"),
     ),
     "prune": (
-        ("cra prune", "what uses space; deletes nothing"),
+        ("cra prune", "what dead processes left; deletes nothing"),
         ("cra prune --older-than 30d --yes", "everything of older runs that have ended"),
     ),
     "stats": (

@@ -40,7 +40,6 @@ def command(
             continue_on_error=continue_on_error,
             line_counts=line_counts,
             progress=bar.show,
-            tell=output.aside,
         )
     if as_json:
         output.answer_json(summary)

@@ -326,7 +326,7 @@ def command(
         return 0
     if trust:
         return _trust(Workspace(repo=find_top((path or repo).absolute())))
-    workspace = output.opened(wiring.workspace_of(path or repo))
+    workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} already exists", hint="edit it, or replace it with --force")
     below = read_user_config()

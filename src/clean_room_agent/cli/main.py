@@ -43,7 +43,7 @@ COMMANDS: dict[str, str] = {
     "show": "Look into a run: prompts, decisions, diffs, tests.",
     "report": "Write a run as one self-contained HTML page.",
     "replay": "Repeat a run with its recorded answers, without a server.",
-    "prune": "Show what uses disk space, and delete what can go.",
+    "prune": "Show what can be deleted to save space, and delete it.",
     "stats": "Show what calls cost, how right they were, and where tasks were lost.",
     "train-plan": "Plan the adapter that would help most.",
     "curate-data": "Make a dataset for a training plan from the record.",

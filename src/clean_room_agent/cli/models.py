@@ -292,7 +292,7 @@ def fit_command(again: bool, repo: Path, as_json: bool) -> int:
     be interrupted, and goes on where it was. What is chosen by the figures applies to each run where nothing else is
     configured. llama-server and others know a model only by its name: use --again after you have changed the file.
     """
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget", "stages", "solve")
     try:

@@ -5,7 +5,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -14,7 +14,6 @@ from click.shell_completion import CompletionItem
 from msgspec import structs
 
 from clean_room_agent.artifacts.names import NEWEST_RUN
-from clean_room_agent.cli import output
 from clean_room_agent.cli.output import Display
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import read_given, require_text
@@ -24,13 +23,10 @@ MAX_INTEGER = (1 << 63) - 1
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
-class CompletableText(click.ParamType[str]):
-    """Any text, which the shell completes with the names that `find` yields, each with what it means."""
+class RunName(click.ParamType[str]):
+    """Any text, which the shell completes with the runs of the record."""
 
     name = "text"
-
-    def __init__(self, find: Callable[[click.Context, str], Iterable[tuple[str, str]]]) -> None:
-        self._find = find
 
     def shell_complete(
         self,
@@ -38,38 +34,11 @@ class CompletableText(click.ParamType[str]):
         param: click.Parameter,  # noqa: ARG002 - click's signature
         incomplete: str,
     ) -> list[CompletionItem[str]]:
-        """Those of the names that begin with what is typed."""
-        found = self._find(ctx, incomplete)
+        """Those whose names begin with what is typed."""
+        from clean_room_agent.cli.completing import name_runs
+
+        found = name_runs(ctx, incomplete)
         return [CompletionItem(name, help=told) for name, told in found if name.startswith(incomplete)]
-
-
-def _find_runs(context: click.Context, word: str) -> Iterable[tuple[str, str]]:
-    from clean_room_agent.cli.completing import name_runs
-
-    return name_runs(context, word)
-
-
-def _find_stages(_context: click.Context, word: str) -> Iterable[tuple[str, str]]:
-    from clean_room_agent.retrieval.retriever import STAGES as KNOWN_STAGES
-
-    before = word[: word.rfind(",") + 1]
-    return [(before + name, "") for name in KNOWN_STAGES if name not in before.split(",")]
-
-
-def _find_prompts(_context: click.Context, _word: str) -> Iterable[tuple[str, str]]:
-    from clean_room_agent.app.prompts import PROMPTS
-
-    return sorted((prompt.name, "") for prompt in PROMPTS)
-
-
-def _find_stages_and_prompts(context: click.Context, word: str) -> Iterable[tuple[str, str]]:
-    return [*_find_stages(context, ""), *_find_prompts(context, word)]
-
-
-def _find_keys(_context: click.Context, _word: str) -> Iterable[tuple[str, str]]:
-    from clean_room_agent.app.config_values import list_values
-
-    return [(value.key, value.description) for value in list_values(None)]
 
 
 class _StorableNumber(click.IntRange):
@@ -91,11 +60,7 @@ def number(least: int) -> click.IntRange:
     return _StorableNumber(least)
 
 
-RUN = CompletableText(_find_runs)
-STAGES = CompletableText(_find_stages)
-STAGE_OR_PROMPT = CompletableText(_find_stages_and_prompts)
-PROMPT = CompletableText(_find_prompts)
-CONFIG_KEY = CompletableText(_find_keys)
+RUN = RunName()
 FILE = click.Path(path_type=Path, dir_okay=False)
 """A file that need not exist."""
 
@@ -138,11 +103,6 @@ def _remember_exact(context: click.Context, _parameter: click.Parameter, value: 
         display.exact, display.offers_exact = value, True
 
 
-def _ring_at_the_end(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        context.call_on_close(lambda: output.ring(f"cra {context.info_name}"))
-
-
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False),
@@ -158,13 +118,6 @@ exact_option = click.option(
     expose_value=False,
     callback=_remember_exact,
     help="Show secrets, instead of [secret:...].",
-)
-notify_option = click.option(
-    "--notify",
-    is_flag=True,
-    expose_value=False,
-    callback=_ring_at_the_end,
-    help="Ring the terminal's bell at the end, and ask it for a desktop notification.",
 )
 verbose_option = click.option(
     "-v",
@@ -246,7 +199,7 @@ def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
 
 
 BUDGET_OPTIONS = (
-    _override("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
+    _override("--stages", help="Retrieval stages in order, e.g. scope,precision."),
     _override("--context-window", type=number(1), help="Tokens of the models' window."),
     _override(
         "--reserved-tokens",

@@ -49,13 +49,6 @@ def aside(text: str) -> None:
     _echo(fitted(safe(text), sys.stderr), err=True)
 
 
-def opened(workspace: "Workspace") -> "Workspace":
-    """The workspace, after saying what its opening has recovered, if anything."""
-    if workspace.recovered:
-        aside(workspace.recovered)
-    return workspace
-
-
 def elsewhere(workspace: "Workspace") -> str:
     """The repository's path, quoted for a shell, if commands need it: the current folder is not in it; else ""."""
     import shlex
@@ -74,12 +67,6 @@ def repo_flag(workspace: "Workspace") -> str:
     """` --repo PATH` for a printed command, if the current folder is not in the repository; else ""."""
     place = elsewhere(workspace)
     return f" --repo {place}" if place else ""
-
-
-def ring(what: str) -> None:
-    """Ring the terminal's bell and send a desktop notification (OSC 9) that `what` has ended; never to a file."""
-    if sys.stderr.isatty():
-        _echo(f"\a\x1b]9;{safe(what)} has ended\a", err=True, nl=False)
 
 
 def hand_on(text: str) -> None:

@@ -1,13 +1,12 @@
-"""`cra prune`: show what uses space in `.clean_room`, git, the cache and the temporary folder; delete it with `--yes`.
+"""`cra prune`: show what runs use in `.clean_room` and git, and what killed processes left; delete it with `--yes`.
 
 If it is killed at any moment, the record has each run completely, or not at all.
 """
 
 import contextlib
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -42,25 +41,9 @@ from clean_room_agent.git.refs import (
     using_worktree,
 )
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.run_list import COLOURS, age, plain_table, size_text
 from clean_room_agent.workspace import Workspace, is_held
 
-KINDS = {
-    "record": "all that is known about runs: prompts, answers, tests",
-    "sessions": "what unfinished runs need to continue",
-    "index-copies": "made again if a run continues",
-    "refs": "snapshots and attempts; freed by a later git gc",
-    "branches": "cra/<id> that are merged",
-    "worktrees": "left by dead runs",
-    "reports": "pages of `cra report`",
-    "temporary": "folders left by killed processes",
-}
-OF_RUNS = ("record", "sessions", "index-copies", "refs", "branches")
-HARMLESS = ("index-copies", "worktrees", "temporary")
-"""What is deleted by default, since nothing is lost with it."""
-LOSING = frozenset({"record", "sessions", "refs"})
-"""A run that lost one of these can neither be resumed nor be shown completely."""
 ENDED = ("complete", "unproven", "failed")
 DISCARDED = "discarded"
 STATUSES = (*ENDED, "partial", "interrupted", "needs_human", DISCARDED)
@@ -73,78 +56,37 @@ AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
-class PruningChoice(Struct, frozen=True, kw_only=True):
-    """What the user selected; by default, only what nobody needs."""
-
-    older_than: timedelta | None = None
-    statuses: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-
-    @property
-    def of_kinds(self) -> tuple[str, ...]:
-        """The kinds that may be deleted."""
-        if self.kinds:
-            return self.kinds
-        if self.statuses:
-            return OF_RUNS
-        return HARMLESS if self.older_than is None else tuple(KINDS)
-
-    @property
-    def of_runs(self) -> tuple[str, ...]:
-        """The kinds that may be deleted of a run: without its record, the owner of the rest would be unknown."""
-        chosen = {*self.of_kinds, *(OF_RUNS[:-1] if "record" in self.of_kinds else ())}
-        return tuple(kind for kind in OF_RUNS if kind in chosen)
-
-    def is_old(self, when: datetime) -> bool:
-        """Whether it is as old as requested."""
-        return self.older_than is None or datetime.now(UTC) - when >= self.older_than
-
-
-class Piece(Struct, frozen=True, kw_only=True):
-    """One thing that may be deleted."""
-
-    kind: str
-    name: str
-    """A path or a ref; the task's id for what is in the record."""
-    size: int = 0
-    """Bytes; 0 for a ref, as what it frees depends on the other refs."""
-    tip: str = ""
-    """The commit of a branch."""
-
-
 class PrunedRun(Struct, frozen=True, kw_only=True):
-    """A run of which something is deleted."""
+    """A run that is deleted, with all that there is of it."""
 
     of: RunOverview
     status: str
     """As `--status` names it."""
-    pieces: tuple[Piece, ...]
-    warning: str = ""
+    size: int
+    """Bytes, without those in git."""
+    branch: str = ""
+    """Its branch, if that goes without loss."""
 
-    @property
-    def size(self) -> int:
-        """Bytes, without those in git."""
-        return sum(piece.size for piece in self.pieces)
+
+class Leftover(Struct, frozen=True, kw_only=True):
+    """A folder that a dead process left."""
+
+    path: str
+    size: int
+    worktree: bool
 
 
 class PruningPlan(Struct, frozen=True, kw_only=True):
     """Everything that would be deleted."""
 
     runs: tuple[PrunedRun, ...]
-    others: tuple[Piece, ...]
-    takes: Mapping[str, int]
-    """Bytes of all that there is of a kind; what git keeps is not counted."""
-    notes: tuple[str, ...]
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """Everything that is deleted, in one list."""
-        return (*(piece for run in self.runs for piece in run.pieces), *self.others)
+    leftovers: tuple[Leftover, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
         """Bytes of everything that is deleted."""
-        return sum(piece.size for piece in self.pieces)
+        return sum(run.size for run in self.runs) + sum(each.size for each in self.leftovers)
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -157,82 +99,56 @@ class Site(Struct, frozen=True, kw_only=True):
     cache: Path
     """The folder with the folders of worktrees, one per repository."""
 
-    def leftovers(self, kind: str) -> tuple[Path, ...]:
-        """Files and folders that belong to no recorded run."""
-        if kind == "worktrees":
-            return (*_dead_worktrees(self), *_orphaned_worktrees(self))
-        if kind == "reports":
-            return tuple(sorted((self.workspace.folder / "reports").glob("*.html")))
-        return abandoned_folders()
 
-
-def plan_pruning(site: Site, choice: PruningChoice) -> PruningPlan:
-    """What the selection would delete. Changes nothing."""
+def plan_pruning(site: Site, older_than: timedelta | None, statuses: tuple[str, ...]) -> PruningPlan:
+    """What the selection would delete: runs only if it selects some. Changes nothing."""
     notes: list[str] = []
     runs: tuple[PrunedRun, ...] = ()
-    recorded: set[str] = set()
-    if site.workspace.raw.exists():
+    if site.workspace.raw.exists() and (older_than is not None or statuses):
         with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
-            runs = tuple(_runs(site, conn, choice, notes))
-            recorded = {entry.task_id for entry in list_overviews(conn, limit=ALL_RUNS)}
-    others = []
-    if "refs" in choice.kinds and not choice.statuses and choice.older_than is None:
-        # Of runs whose record is gone, which have neither a status nor an age.
-        refs = list_refs(site.repo, "refs/cra/")
-        others += [Piece(kind="refs", name=ref) for ref in refs if ref.split("/")[2] not in recorded]
-    for kind in choice.of_kinds:
-        for path in site.leftovers(kind) if kind not in OF_RUNS else ():
-            with contextlib.suppress(FileNotFoundError):
-                if choice.is_old(datetime.fromtimestamp(path.lstat().st_mtime, UTC)):
-                    others.append(Piece(kind=kind, name=str(path), size=_size_of(path)))
-    return PruningPlan(runs=runs, others=tuple(others), takes=_sizes(site), notes=tuple(notes))
+            runs = tuple(_runs(site, conn, older_than or timedelta(), statuses, notes))
+    worktrees = (*_dead_worktrees(site), *_orphaned_worktrees(site))
+    found = [(path, True) for path in worktrees] + [(path, False) for path in abandoned_folders()]
+    leftovers = tuple(
+        Leftover(path=str(path), size=_size_of(path), worktree=worktree) for path, worktree in found
+    )
+    return PruningPlan(runs=runs, leftovers=leftovers, notes=tuple(notes))
 
 
-def _runs(site: Site, conn: Connection, choice: PruningChoice, notes: list[str]) -> Iterator[PrunedRun]:
+def _runs(
+    site: Site, conn: Connection, older_than: timedelta, statuses: tuple[str, ...], notes: list[str]
+) -> Iterator[PrunedRun]:
     running = waiting = 0
+    workspace = site.workspace
     for recorded in list_overviews(conn, limit=ALL_RUNS):
-        entry = as_it_stands(site.workspace, recorded)
-        if entry.command in TRAINING or not choice.is_old(moment(entry.timestamp)):
+        entry = as_it_stands(workspace, recorded)
+        task_id = entry.task_id
+        if entry.command in TRAINING or datetime.now(UTC) - moment(entry.timestamp) < older_than:
             continue
-        if is_held(site.workspace.task_lock(entry.task_id)):
+        if is_held(workspace.task_lock(task_id)):
             running += 1
             continue
         status = DISCARDED if entry.discarded and entry.command != "replay" else entry.status.value
-        if not {status, entry.status.value} & {*(choice.statuses or (*ENDED, DISCARDED))}:
-            waiting += entry.status.value not in ENDED and not choice.statuses
+        if not {status, entry.status.value} & {*(statuses or (*ENDED, DISCARDED))}:
+            waiting += entry.status.value not in ENDED and not statuses
             continue
-        if pieces := tuple(_pieces(site, conn, entry, choice)):
-            lost = LOSING & {piece.kind for piece in pieces}
-            resumable = entry.command == "solve" and status not in {"complete", "unproven", DISCARDED}
-            warning = "cannot be resumed afterwards" if lost and resumable else ""
-            yield PrunedRun(of=entry, status=status, pieces=pieces, warning=warning)
+        size = record_bytes(conn, task_id)
+        size += sum(map(file_bytes, (workspace.session(task_id), workspace.run_copy(task_id))))
+        yield PrunedRun(of=entry, status=status, size=size, branch=_branch_to_delete(site, entry))
     if running:
         notes.append(f"{counted(running, 'run is', 'runs are')} in progress: kept")
-    if waiting and LOSING.intersection(choice.of_kinds):
+    if waiting:
         notes.append(
             f"{counted(waiting, 'run')} can be resumed: kept; --status partial (interrupted, needs_human) selects them"
         )
 
 
-def _pieces(site: Site, conn: Connection, entry: RunOverview, choice: PruningChoice) -> Iterator[Piece]:
-    task_id, workspace = entry.task_id, site.workspace
-    for kind in choice.of_runs:
-        match kind:
-            case "record":
-                yield Piece(kind=kind, name=task_id, size=record_bytes(conn, task_id))
-            case "sessions" if (path := workspace.session(task_id)).exists():
-                yield Piece(kind=kind, name=str(path), size=file_bytes(path))
-            case "index-copies" if (path := workspace.run_copy(task_id)).exists():
-                yield Piece(kind=kind, name=str(path), size=file_bytes(path))
-            case "refs":
-                for ref in list_refs(site.repo, f"refs/cra/{task_id}/"):
-                    yield Piece(kind=kind, name=ref)
-            case "branches" if entry.branch:
-                branch, tip = entry.branch, entry.result_commit
-                # Without loss: it is where the run left it, other branches contain it, and no worktree uses it.
-                unmoved = tip != "" and branch_tip(site.repo, branch) == tip
-                if unmoved and is_merged(site.repo, tip) and using_worktree(site.repo, branch) is None:
-                    yield Piece(kind=kind, name=f"refs/heads/{branch}", tip=tip)
+def _branch_to_delete(site: Site, entry: RunOverview) -> str:
+    """The run's branch, if it is where the run left it, other branches contain it, and no worktree uses it; else ""."""
+    branch, tip = entry.branch, entry.result_commit
+    if not branch or not tip or branch_tip(site.repo, branch) != tip:
+        return ""
+    return branch if is_merged(site.repo, tip) and using_worktree(site.repo, branch) is None else ""
 
 
 def _dead_worktrees(site: Site) -> Iterator[Path]:
@@ -267,16 +183,6 @@ def _repository_exists(link: Path) -> bool:
     return Path(os.fsdecode(content).removeprefix("gitdir: ").rstrip("\n")).parent.parent.exists()
 
 
-def _sizes(site: Site) -> dict[str, int]:
-    sessions = site.workspace.sessions
-    return {
-        "record": file_bytes(site.workspace.raw),
-        "sessions": sum(map(file_bytes, sessions.glob("session_*.sqlite"))),
-        "index-copies": sum(map(file_bytes, sessions.glob("curated_*.sqlite"))),
-        **{kind: sum(map(_size_of, site.leftovers(kind))) for kind in KINDS if kind not in OF_RUNS},
-    }
-
-
 def _size_of(path: Path) -> int:
     """Bytes of the file, or of all files below the folder; files that disappear meanwhile are not counted."""
     total = 0
@@ -304,9 +210,9 @@ def carry_out(site: Site, plan: PruningPlan) -> tuple[str, ...]:
                         notes += _prune_run(site, record, run)
                 except UsageError as error:
                     notes.append(f"run {short_id(task_id)} was left alone: {error.message}")
-    for piece in plan.others:
-        notes += _remove(site, piece)
-    if any(piece.kind == "record" for piece in plan.pieces) and not compact_record(site.workspace):
+    for leftover in plan.leftovers:
+        notes += _remove(leftover)
+    if plan.runs and not compact_record(site.workspace):
         notes.append(
             "the record is open in another process: its file gets smaller with the next `cra prune --yes`"
         )
@@ -319,43 +225,36 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
     The run is marked as pruned in the record before anything of it is deleted, and its rows are deleted last, at once:
     if this is interrupted, the next start continues.
     """
-    task_id, kinds = run.of.task_id, sorted({piece.kind for piece in run.pieces})
-    if LOSING & {*kinds}:
-        mark = EventRow(
-            task_id=task_id, kind=EventKind.PRUNED, detail=json.dumps(kinds), timestamp=record.now()
-        )
-        record.write(append_event, mark)
-    kept = [note for piece in run.pieces for note in _remove(site, piece)]
-    if "record" in kinds:
-        record.write(delete_tasks, (task_id,))
+    task_id = run.of.task_id
+    detail = "all of it was to be deleted"
+    mark = EventRow(task_id=task_id, kind=EventKind.PRUNED, detail=detail, timestamp=record.now())
+    record.write(append_event, mark)
+    kept = []
+    if run.branch:
+        try:
+            delete_branch(site.repo, run.branch, run.of.result_commit)
+        except (GitError, RepositoryError) as error:
+            kept.append(f"kept: {error.message}")
+    for ref in list_refs(site.repo, f"refs/cra/{task_id}/"):
+        delete_ref(site.repo, ref)
+    remove_database(site.workspace.session(task_id))
+    remove_database(site.workspace.run_copy(task_id))
+    for page in (site.workspace.folder / "reports").glob(f"cra-*report-{short_id(task_id)}.*"):
+        page.unlink()
+    record.write(delete_tasks, (task_id,))
     return kept
 
 
-def _remove(site: Site, piece: Piece) -> list[str]:
-    """Delete one thing, except for rows of the record; returns why that was not possible, if it was not."""
-    path = Path(piece.name)
+def _remove(leftover: Leftover) -> list[str]:
+    """Delete the folder; returns why that was not possible, if it was not."""
+    path = Path(leftover.path)
     try:
-        match piece.kind:
-            case "branches":
-                delete_branch(site.repo, piece.name.removeprefix("refs/heads/"), piece.tip)
-            case "refs":
-                delete_ref(site.repo, piece.name)
-            case "sessions" | "index-copies":
-                remove_database(path)
-            case "temporary":
-                remove_abandoned(path)
-            case "worktrees" if (path / ".git").is_file() and _repository_exists(path / ".git"):
-                pass  # only `reap` removes it, together with git's metadata
-            case "worktrees" | "reports":
-                remove_tree(path)
+        if not leftover.worktree:
+            remove_abandoned(path)
+        elif not ((path / ".git").is_file() and _repository_exists(path / ".git")):
+            remove_tree(path)  # else only `reap` removes it, together with git's metadata
     except OSError as error:
-        if piece.kind in OF_RUNS:
-            raise  # the rows of a run are deleted only when nothing else of it is left
         return [f"{path} cannot be removed: {error.strerror or error}"]
-    except (GitError, RepositoryError) as error:
-        if piece.kind != "branches":
-            raise
-        return [f"kept: {error.message}"]
     return []
 
 
@@ -364,84 +263,50 @@ def as_object(plan: PruningPlan, notes: tuple[str, ...], *, done: bool) -> dict[
     return {
         "done": done,
         "bytes": plan.size,
-        "kinds": [
-            {
-                "kind": kind,
-                "takes": plan.takes.get(kind),
-                "goes": sum(piece.size for piece in found),
-                "count": len(found),
-            }
-            for kind, found in _by_kind(plan)
-        ],
         "runs": [
-            {
-                "task_id": run.of.task_id,
-                "status": run.status,
-                "bytes": run.size,
-                "kinds": sorted({piece.kind for piece in run.pieces}),
-                "warning": run.warning,
-            }
+            {"task_id": run.of.task_id, "status": run.status, "bytes": run.size, "branch": run.branch}
             for run in plan.runs
         ],
-        "others": to_shown(plan.others),
+        "leftovers": [{"path": each.path, "bytes": each.size} for each in plan.leftovers],
         "notes": notes,
     }
 
 
-def _by_kind(plan: PruningPlan) -> list[tuple[str, list[Piece]]]:
-    return [(kind, [piece for piece in plan.pieces if piece.kind == kind]) for kind in KINDS]
-
-
-def render(plan: PruningPlan, *, done: bool) -> list[RenderableType]:
-    """What uses space, by kind and by run."""
-    goes = "deleted" if done else "deletable"
-    table = plain_table("what", "size", goes, "", right=("size", goes), folded=("",))
-    for kind, found in _by_kind(plan):
-        takes = size_text(plan.takes[kind]) if kind in plan.takes else ""
-        freed = size_text(sum(piece.size for piece in found)) if takes else str(len(found))
-        told = Text(freed if found else "-", style="bold" if found else "dim")
-        table.add_row(kind, takes, told, Text(KINDS[kind], style="dim"))
-    parts: list[RenderableType] = [table]
+def render(plan: PruningPlan) -> list[RenderableType]:
+    """The runs, then what dead processes left."""
+    parts: list[RenderableType] = []
     if plan.runs:
         columns = ("run", "age", "status", "size", "task")
         runs = plain_table(*columns, right=("age", "size"), folded=("task",))
         for run in plan.runs[:SHOWN_RUNS]:
-            task = Text(first_line(run.of.task_description) or run.of.command)
-            if run.warning:
-                task.append(f"\n{run.warning}", style="yellow")
             status = Text(run.status.replace("_", " "), style=COLOURS.get(run.status, "cyan"))
+            task = first_line(run.of.task_description) or run.of.command
             started = age(run.of.timestamp, utc_now())
-            runs.add_row(short_id(run.of.task_id), started, status, size_text(run.size), task)
-        parts += [Text(""), runs]
+            runs.add_row(short_id(run.of.task_id), started, status, size_text(run.size), Text(task))
+        parts.append(runs)
         if (more := len(plan.runs) - SHOWN_RUNS) > 0:
             parts.append(Text(f"and {counted(more, 'more run')} (--json lists all)", style="dim"))
-    return [*parts, Text("")]
+    return parts + [Text(f"{size_text(each.size):>9}  {each.path}") for each in plan.leftovers]
 
 
 def verdict(plan: PruningPlan, *, done: bool) -> str:
     """What was deleted, or would be."""
-    if not plan.pieces:
-        return "nothing to delete; select more with --older-than, --status and --kind"
+    if not plan.runs and not plan.leftovers:
+        return "nothing to delete; select runs with --older-than and --status"
     if done:
         return f"{size_text(plan.size)} deleted"
     return f"nothing was deleted; {size_text(plan.size)} would be deleted with --yes"
 
 
-HELP = f"""Show what uses disk space, and with --yes delete what can go. Nothing is deleted without --yes.
+HELP = """Show what can go, and delete it with --yes: what dead processes left and, if you select some, whole runs.
 
-By default that is only what nobody needs: worktrees, copies and temporary folders that dead processes left. Select more by
-age, status or kind; conditions are combined. A run in progress is never touched, and one that can be resumed only if
---status names it. The branch of a pruned run stays unless it is merged.
-
-\b
-cra prune                              what uses space
-cra prune --older-than 30d --yes       everything of older runs that have ended, reports too
-cra prune --status failed --yes        everything of failed runs
-cra prune --kind refs --older-than 2w  what would be deleted in git
+A run goes with its record, its session, its reports, its refs (a later git gc frees them) and its branch if that is merged.
+A run in progress is never touched, and one that can be resumed only if --status names it.
 
 \b
-Kinds:
-{chr(10).join(f"  {kind:<13} {text}" for kind, text in KINDS.items())}
+cra prune                            what dead processes left
+cra prune --older-than 30d --yes     older runs that have ended
+cra prune --status failed --yes      failed runs
 
 Exit codes: 0 done or shown, 1 the record or git refused, 2 usage.
 """
@@ -458,31 +323,23 @@ def _age(_context: click.Context, _parameter: click.Parameter, value: str | None
 
 @click.command(help=HELP)
 @click.option(
-    "--older-than", metavar="AGE", callback=_age, help="Started longer ago than this: 12h, 30d, 2w."
+    "--older-than", metavar="AGE", callback=_age, help="Runs that began longer ago than this: 12h, 30d, 2w."
 )
 @click.option(
     "--status",
     "statuses",
     type=click.Choice(STATUSES),
     multiple=True,
-    help=f"Only runs with this status, or {DISCARDED} ones. Repeatable. By default complete, failed and {DISCARDED}.",
-)
-@click.option(
-    "--kind", "kinds", type=click.Choice(tuple(KINDS)), multiple=True, help="Only this kind. Repeatable."
+    help=f"Only runs with this status, or {DISCARDED} ones. Repeatable. By default complete, unproven, failed and {DISCARDED}.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Delete it.")
 @options.repo_option
 @options.json_option
 def command(
-    older_than: timedelta | None,
-    statuses: tuple[str, ...],
-    kinds: tuple[str, ...],
-    yes: bool,
-    repo: Path,
-    as_json: bool,
+    older_than: timedelta | None, statuses: tuple[str, ...], yes: bool, repo: Path, as_json: bool
 ) -> int:
     """The command."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides(), optional=True)
     site = Site(
         workspace=workspace,
@@ -490,12 +347,12 @@ def command(
         worktrees=wiring.worktrees_folder(workspace, settings),
         cache=wiring.cache_folder() / "worktrees",
     )
-    plan = plan_pruning(site, PruningChoice(older_than=older_than, statuses=statuses, kinds=kinds))
+    plan = plan_pruning(site, older_than, statuses)
     notes = (*plan.notes, *(carry_out(site, plan) if yes else ()))
     if as_json:
         output.answer_json(as_object(plan, notes, done=yes))
     else:
-        answers_console().print(*render(sanitized(plan), done=yes), sep="\n", highlight=False)
+        answers_console().print(*render(sanitized(plan)), sep="\n", highlight=False)
         for note in notes:
             output.answer(note)
         output.answer(verdict(plan, done=yes))

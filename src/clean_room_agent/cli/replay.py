@@ -13,7 +13,6 @@ from clean_room_agent.app.replaying import (
     Side,
     WhatIf,
     ask_other,
-    export_calls,
     read_recording,
     replay_from,
     replay_same,
@@ -21,7 +20,6 @@ from clean_room_agent.app.replaying import (
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import counted, short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import ReplayMismatch, UsageError
 from clean_room_agent.json_values import to_shown
@@ -93,7 +91,6 @@ the one before.
 cra replay RUN                        the same bytes, or the first difference
 cra replay RUN --from PASS            recorded answers up to PASS, your server's from there on
 cra replay RUN --stage S --model TAG  what another model answers to the questions of a stage or prompt
-cra replay RUN --export FILE          write the recorded answers; --recording FILE uses them
 
 Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
 """
@@ -104,17 +101,10 @@ Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
 @click.option("--from", "from_pass", metavar="PASS", help="Ask the configured server from this pass on.")
 @click.option(
     "--stage",
-    type=options.STAGE_OR_PROMPT,
     metavar="NAME",
     help="Ask the recorded questions of this stage or prompt again, with --model.",
 )
 @click.option("--model", metavar="TAG", help="The model to ask, on the configured server.")
-@click.option("--export", type=options.OUTPUT_FILE, help="Write the recorded answers to a JSON Lines file.")
-@click.option(
-    "--recording",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Read the recorded answers from a file that --export wrote.",
-)
 @options.repo_option
 @options.json_option
 @options.exact_option
@@ -124,8 +114,6 @@ def command(
     from_pass: str | None,
     stage: str | None,
     model: str | None,
-    export: Path | None,
-    recording: Path | None,
     repo: Path,
     as_json: bool,
     verbose: int,
@@ -133,15 +121,13 @@ def command(
     """The command."""
     if (stage is None) != (model is None):
         raise UsageError("--stage and --model need each other: which questions, and which model to ask")
-    if len([each for each in (stage, from_pass, export) if each]) > 1:
-        raise UsageError("--stage, --from and --export exclude each other")
-    workspace = output.opened(wiring.workspace_of(repo))
+    if stage and from_pass:
+        raise UsageError("--stage and --from exclude each other")
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
-    if export is not None:
-        return _export(workspace, run, export, as_json=as_json)
     if stage is not None and model is not None:
         return _what_if(workspace, run, stage, model, as_json=as_json)
-    found = read_recording(workspace, run, recording)
+    found = read_recording(workspace, run)
     with watching(None, verbose=verbose, workspace=workspace) as observer:
         if from_pass is None:
             return _same(workspace, found, observer, as_json=as_json)
@@ -205,17 +191,4 @@ def _what_if(workspace: Workspace, run: str, stage: str, model: str, *, as_json:
         output.answer_json(comparison_object(found))
     else:
         output.answer(render_comparison(found))
-    return 0
-
-
-def _export(workspace: Workspace, run: str, target: Path, *, as_json: bool) -> int:
-    task_id, count, altered = export_calls(workspace, run, target, current_display().redacted)
-    if altered:
-        output.aside(
-            "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
-        )
-    if as_json:
-        output.answer_json({"task_id": task_id, "calls": count, "file": str(target)})
-    else:
-        output.answer(f"wrote {counted(count, 'call')} to {target}; it holds prompts, and so your code")
     return 0

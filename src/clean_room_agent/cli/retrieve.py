@@ -47,7 +47,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Show the context for TASK: what is included, in what detail, why, and how many tokens it takes."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     words = options.task_text(task, issue)
     settings = _settings(workspace, overrides, use_model=not no_model)
     with watching(None) as observer:

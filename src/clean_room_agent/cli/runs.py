@@ -44,7 +44,7 @@ def as_object(entry: RunOverview) -> dict[str, Any]:
 def command(limit: int, repo: Path, as_json: bool) -> int:
     """List the runs of this repository, newest first."""
     # As `app.wiring.workspace_of`, which imports all that a run needs.
-    workspace = output.opened(trusted_workspace(find_top(repo.absolute())))
+    workspace = trusted_workspace(find_top(repo.absolute()))
     found: tuple[RunOverview, ...] = ()
     if workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:

@@ -214,7 +214,7 @@ Other passes have the names that `cra show RUN` prints.
 @options.exact_option
 def command(where: str, repo: Path, as_json: bool, **flags: Any) -> int:
     """Print what the flags, those of `WantedSections`, ask for about the place that `where` names."""
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
     wanted = WantedSections(**flags)

@@ -49,7 +49,6 @@ from clean_room_agent.report.summary import render
 @options.attempt_options
 @options.events_option
 @options.json_option
-@options.notify_option
 @options.exact_option
 @options.verbose_option
 def command(
@@ -73,7 +72,7 @@ def command(
     complete, 1 failed, 2 usage or configuration, 3 model server or window, 4 partial or waiting for you, 5 unproven (nothing
     fails, and nothing shows that the task is done).
     """
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     task_id: str | None = None
     if resumed is not None:
         if (

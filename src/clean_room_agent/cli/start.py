@@ -9,9 +9,6 @@ import sys
 from clean_room_agent.cli.streams import failure_of, open_streams
 from clean_room_agent.version import VERSION
 
-COMPLETE = "_CRA_COMPLETE"
-"""Set by the shell's completion script, to the shell's name."""
-
 
 def main() -> None:
     """Run the command line of this process; it ends with a documented exit code."""
@@ -30,11 +27,11 @@ def run() -> int:
     if sys.argv[1:] in (["--version"], ["-V"]):
         sys.stdout.write(f"cra, version {VERSION}\n")
         return 0
-    shell = os.environ.get(COMPLETE)
-    if shell is not None:
+    asked = os.environ.get("_CRA_COMPLETE")  # by the shell's completion script
+    if asked is not None:
         from clean_room_agent.cli.completing import answer_shell
 
-        answer_shell(shell, sys.argv[1:])
+        answer_shell(asked)
         return 0
     gc.disable()  # until the command is imported: nothing would be freed, and it takes a sixth of the time
     from clean_room_agent.cli.main import main as run_command

@@ -31,7 +31,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
 
     Precision and recall compare verdicts and plans with the final change. Exit codes: 0 shown, 2 nothing has been recorded.
     """
-    workspace = output.opened(wiring.workspace_of(repo))
+    workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
 
     def watched(logs: LogAnalysisAPI) -> Iterator[TaskLog]:

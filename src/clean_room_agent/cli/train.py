@@ -66,7 +66,6 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
 @click.option("--resume", is_flag=True, help="Continue an interrupted training.")
 @options.repo_option
 @options.json_option
-@options.notify_option
 @options.exact_option
 def command(
     dataset: int,

@@ -135,17 +135,6 @@ class Table(Generic[RowT]):
         condition = " AND ".join(f"{name} = ?" for name in values)
         return self.first(conn, f"WHERE {condition} ORDER BY id DESC", tuple(values.values()))
 
-    def strange_values(self, conn: Connection) -> Iterator[str]:
-        """A line for each stored value that is not of its field's type, words of a `Literal` included."""
-        for row in conn.execute(f"SELECT {', '.join(self.columns)} FROM {self.name}"):  # noqa: S608
-            for column, value in zip(self.columns, row, strict=True):
-                try:
-                    self._read(column, value)
-                    if self._types[column] is None:
-                        from_plain(value, self._hints[column])
-                except (RecordError, ValueError):
-                    yield strange_value(f"{self.name}.{column}", value).message
-
     def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
         """Each column with the value to store."""
         for name, (part, field) in self._columns.items():

@@ -14,20 +14,16 @@ from clean_room_agent.db.curated.metadata import FileMetadataRow
 from clean_room_agent.db.raw.indexing import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs, KnownFile, read_known
-from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
+from clean_room_agent.enrichment.prompt import ENRICHMENT, EnrichmentInputs, read_inputs, shortened
+from clean_room_agent.errors import DegenerateOutput, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.paths import is_secret_name
 from clean_room_agent.query.knowledge import KnowledgeBase
 
-PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
+PASSING = (DegenerateOutput, ServerFailed, ServerTimeout, WindowExceeded)
 """Failures that may be due to one file's prompt: the next file may go well."""
-MAX_UNREADABLE = 5
-"""Files in a row without a readable answer: the model is not up to it."""
-FAILURES_IN_A_ROW = 3
-"""After so many in a row, the server is to blame."""
-BRIEF = 20
-"""Definitions that are shown where the server refused a larger view as too long."""
+MAX_FAILED = 5
+"""Files in a row without a description: the model, or its server, is not up to it."""
 
 
 class Described(Struct, frozen=True, kw_only=True):
@@ -75,55 +71,39 @@ class Describer(Struct, frozen=True, kw_only=True):
     def describe(self, files: Sequence[FileRow], *, parallel: int) -> Iterator[Described]:
         """Ask about the files, `parallel` at a time, and yield each that is done; its description is in the record by then.
 
-        After `MAX_UNREADABLE` files in a row without a readable answer, no further file is asked about.
+        After `MAX_FAILED` files in a row without a description, no further file is asked about.
 
         Raises:
-            WindowExceeded: the window is too small even for the smallest view of a file.
-            ModelError: the server is gone or keeps failing.
+            ModelError: the server is gone.
             KeyboardInterrupt: Ctrl-C was pressed; answers that were under way have come.
         """
-        failures = unreadable = 0
+        failed = 0
         for start in range(0, len(files), parallel):
             # Here, as the index is open in this thread only.
             views = [(file, self._view(file)) for file in files[start : start + parallel]]
             with ThreadPoolExecutor(parallel) as pool:
-                for described, failure in pool.map(self._outcome, views):
-                    failures = failures + 1 if failure else 0
-                    if failure and failures in {FAILURES_IN_A_ROW, len(files)}:
-                        raise failure
-                    unreadable = unreadable + (failure is None) if described.reason else 0
+                for described in pool.map(self._describe, views):
+                    failed = failed + 1 if described.reason else 0
                     yield described
-            if unreadable >= MAX_UNREADABLE:
+            if failed >= MAX_FAILED:
                 return
 
-    def _view(self, file: FileRow) -> tuple[KnownFile, EnrichmentInputs] | None:
-        known = read_known(self.kb, self.root, file)
-        if known is None:
-            return None
+    def _view(self, file: FileRow) -> EnrichmentInputs | None:
+        inputs = read_inputs(self.kb, self.root, file)
         window = self.models.window(ENRICHMENT)
         available = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
         measure = lambda inputs: self.models.measure(ENRICHMENT, inputs)  # noqa: E731
-        return known, known.fullest_view(available, measure)
+        return inputs and shortened(inputs, available, measure)
 
-    def _outcome(
-        self, asked: tuple[FileRow, tuple[KnownFile, EnrichmentInputs] | None]
-    ) -> tuple[Described, ModelError | None]:
-        """Runs in a thread of its own: the file's description, with the server's failure if that may be due to this file."""
-        file, view = asked
-        if view is None:
-            return Described(path=file.path, reason="it changed meanwhile; the next run asks again"), None
+    def _describe(self, asked: tuple[FileRow, EnrichmentInputs | None]) -> Described:
+        """Runs in a thread of its own."""
+        file, inputs = asked
+        if inputs is None:
+            return Described(path=file.path, reason="it changed meanwhile; the next run asks again")
         try:
-            return self._describe(file, *view), None
+            reply = self.models.ask(ENRICHMENT, inputs, pass_id=self.pass_id, item=file.path)
         except PASSING as exc:
-            return Described(path=file.path, reason=exc.message), exc
-
-    def _describe(self, file: FileRow, known: KnownFile, inputs: EnrichmentInputs) -> Described:
-        try:
-            reply = self.models.ask(ENRICHMENT, inputs, pass_id=self.pass_id, item=file.path)
-        except WindowExceeded:
-            # The estimate was too low for this text. If the window is too small for any view, the second try raises.
-            inputs = known.outermost(BRIEF)
-            reply = self.models.ask(ENRICHMENT, inputs, pass_id=self.pass_id, item=file.path)
+            return Described(path=file.path, reason=exc.message)
         if reply.value is None:
             fault = reply.bad.fault if reply.bad else ""
             return Described(path=file.path, reason=f"the answer cannot be read: {fault}")

@@ -1,6 +1,5 @@
 """The prompt `enrichment`, what is one file for?, and how much of a file it shows."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from textwrap import indent
@@ -22,7 +21,7 @@ from clean_room_agent.safe_open import read_bytes
 COMMITS = 6
 """The newest commits whose subject lines a prompt shows."""
 NEIGHBOURS = 20
-"""Imported and importing files that a prompt names, first by path; of the rest it gives the number."""
+"""Imported and importing files that a prompt names, first by path."""
 LONG_VALUE = 160
 """Characters; of a variable or type alias with a longer text, the outline has the name alone."""
 VALUES = frozenset({"variable", "type_alias"})
@@ -31,21 +30,18 @@ MAX_SURFACE = 20
 
 
 class EnrichmentInputs(Struct, frozen=True, kw_only=True):
-    """What is known of a file without a model. What does not fit is counted, or named in `remark`."""
+    """What is known of a file without a model."""
 
     path: str
     language: str
     lines: int
     """0 where the text cannot be read as lines."""
     imports: tuple[str, ...]
-    imports_left_out: int
     imported_by: tuple[str, ...]
-    imported_by_left_out: int
     commits: tuple[str, ...]
     """Subjects, newest first."""
     outline: tuple[str, ...] = ()
     """One entry a definition, by line; an entry may have several lines."""
-    outline_left_out: int = 0
     text: str = ""
     """Without the line end of its last line."""
     remark: str = ""
@@ -109,57 +105,8 @@ ENRICHMENT: Prompt[EnrichmentInputs, EnrichmentAnswer] = Prompt(
 )
 
 
-class KnownFile(Struct, frozen=True, kw_only=True):
-    """What is known of one file without a model."""
-
-    known: EnrichmentInputs
-    """All but the outline and the text."""
-    lines: tuple[str, ...]
-    """Without line ends; empty where the file is not text."""
-    symbols: tuple[SymbolRow, ...]
-    """By first line, the enclosing before the enclosed."""
-
-    def fullest_view(self, max_tokens: int, measure: Callable[[EnrichmentInputs], int]) -> EnrichmentInputs:
-        """The fullest view of the file whose request has at most `max_tokens` tokens; the smallest view if none has.
-
-        All definitions and as many lines as fit; else no line, and as many definitions as fit. `measure` counts the tokens
-        of a whole request.
-        """
-
-        def fitting(view: Callable[[int], EnrichmentInputs], most: int) -> int:
-            return bisect_right(range(most + 1), max_tokens, key=lambda count: measure(view(count))) - 1
-
-        lines = fitting(self._first_lines, len(self.lines))
-        if lines >= 0:
-            return self._first_lines(lines)
-        return self.outermost(max(fitting(self.outermost, len(self.symbols)), 0))
-
-    def _first_lines(self, count: int) -> EnrichmentInputs:
-        shown = self.outermost(len(self.symbols))
-        if not count:
-            return shown
-        rest = f"the first {count} of {len(self.lines)} lines; the rest does not fit"
-        remark = "" if count == len(self.lines) else rest
-        return replace(shown, text="\n".join(self.lines[:count]), remark=remark)
-
-    def outermost(self, count: int) -> EnrichmentInputs:
-        """The view without text that has so many definitions, the outermost first to be chosen."""
-        ranked = sorted(self.symbols, key=lambda symbol: (_depth(symbol), symbol.start_line))
-        chosen = {symbol.id for symbol in ranked[:count]}
-        return replace(
-            self.known,
-            outline=tuple(
-                indent(_headline(symbol), "    " * _depth(symbol))
-                for symbol in self.symbols
-                if symbol.id in chosen
-            ),
-            outline_left_out=len(self.symbols) - len(chosen),
-            remark=self.known.remark or "it is too long to be shown",
-        )
-
-
-def read_known(kb: KnowledgeBase, root: Path, file: FileRow) -> KnownFile | None:
-    """What is known of the file; None where it has changed since it was indexed."""
+def read_inputs(kb: KnowledgeBase, root: Path, file: FileRow) -> EnrichmentInputs | None:
+    """All that is known of the file; None where it has changed since it was indexed."""
     try:
         data = read_bytes(root, file.path)
     except OSError:
@@ -168,33 +115,46 @@ def read_known(kb: KnowledgeBase, root: Path, file: FileRow) -> KnownFile | None
         return None
     text, remark = "", ""
     try:
-        text = decode(data).text
+        text = decode(data).text.removesuffix("\n")
     except NotTextError as exc:
         remark = f"it cannot be shown: {exc}"
-    lines = tuple(text.removesuffix("\n").split("\n")) if text else ()
-    imports = _paths(kb.get_dependencies(file.id, direction="imports"))
-    imported_by = _paths(kb.get_dependencies(file.id, direction="imported_by"))
     commits = kb.get_recent_commits_for_file(file.id, limit=COMMITS)
-    known = EnrichmentInputs(
+    return EnrichmentInputs(
         path=file.path,
         language=file.language,
-        lines=len(lines),
-        imports=imports[:NEIGHBOURS],
-        imports_left_out=max(0, len(imports) - NEIGHBOURS),
-        imported_by=imported_by[:NEIGHBOURS],
-        imported_by_left_out=max(0, len(imported_by) - NEIGHBOURS),
+        lines=text.count("\n") + 1 if text else 0,
+        imports=_paths(kb.get_dependencies(file.id, direction="imports")),
+        imported_by=_paths(kb.get_dependencies(file.id, direction="imported_by")),
         commits=tuple(commit.message.strip().split("\n", 1)[0] for commit in commits),
+        outline=tuple(
+            indent(_headline(symbol), "    " * symbol.qualified_name.count("."))
+            for symbol in kb.get_symbols_for_file(file.id)
+        ),
+        text=text,
         remark=remark,
     )
-    return KnownFile(known=known, lines=lines, symbols=kb.get_symbols_for_file(file.id))
+
+
+def shortened(
+    inputs: EnrichmentInputs, max_tokens: int, measure: Callable[[EnrichmentInputs], int]
+) -> EnrichmentInputs:
+    """The inputs with as much of the file as a request of `max_tokens` tokens holds: half of the lines are left out until it
+    fits; then, without any, half of the definitions. `measure` counts the tokens of a whole request.
+    """
+    lines = inputs.text.split("\n") if inputs.text else []
+    while (lines or inputs.outline) and measure(inputs) > max_tokens:
+        if lines:
+            lines = lines[: len(lines) // 2]
+            first = f"the first {len(lines)} of {inputs.lines} lines; the rest does not fit"
+            remark = first if lines else "it is too long to be shown"
+            inputs = replace(inputs, text="\n".join(lines), remark=remark)
+        else:
+            inputs = replace(inputs, outline=inputs.outline[: len(inputs.outline) // 2])
+    return inputs
 
 
 def _paths(rows: Iterable[DependencyRow]) -> tuple[str, ...]:
-    return tuple(sorted({row.file.path for row in rows}))
-
-
-def _depth(symbol: SymbolRow) -> int:
-    return symbol.qualified_name.count(".")
+    return tuple(sorted({row.file.path for row in rows}))[:NEIGHBOURS]
 
 
 def _headline(symbol: SymbolRow) -> str:

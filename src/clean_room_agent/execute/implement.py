@@ -46,8 +46,8 @@ WHOLE_SYMBOLS = (
 )
 
 
-class StepInputs(Struct, frozen=True, kw_only=True):
-    """A step with the code that it is about, as every prompt for its code shows it; texts may be empty."""
+class ImplementInputs(Struct, frozen=True, kw_only=True):
+    """A step whose edits are asked for, with the code that it is about; texts may be empty."""
 
     context: SectionTexts
     diff: str
@@ -61,6 +61,11 @@ class StepInputs(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]
     """Like "modify src/a.py"."""
     symbols: tuple[str, ...]
+    unshown: tuple[str, ...]
+    """What the step names but the prompt has no space for."""
+    failures: tuple[Retry, ...]
+    """Oldest first. Of all but the newest, only the feedback is shown, which is one line."""
+    hint: str
     edited: tuple[Editable, ...] = ()
     """The files that an answer may edit: those that the step names or the context shows. This and the fields below are
     used only for the grammar.
@@ -69,27 +74,13 @@ class StepInputs(Struct, frozen=True, kw_only=True):
     deleted: tuple[str, ...] = ()
 
 
-class ImplementInputs(StepInputs, frozen=True, kw_only=True):
-    """A step whose edits are asked for; texts may be empty."""
-
-    unshown: tuple[str, ...]
-    """What the step names but the prompt has no space for."""
-    failures: tuple[Retry, ...]
-    """Oldest first. Of all but the newest, only the feedback is shown, which is one line."""
-    hint: str
-    stubs: tuple[str, ...] = ()
-    """Functions that are stubs in the code shown and have to be written."""
-    apart: bool = False
-    """Whether nothing else is to be written."""
-
-
-def edit_forms(inputs: StepInputs) -> str:
+def edit_forms(inputs: ImplementInputs) -> str:
     """The grammar that constrains the answer; "" if the code has lines that look like the edit format."""
     shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
     return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created, inputs.deleted)
 
 
-def editable_paths(inputs: StepInputs) -> frozenset[str]:
+def editable_paths(inputs: ImplementInputs) -> frozenset[str]:
     """The files whose lines an answer may repeat."""
     return frozenset(file.path for file in inputs.edited)
 
@@ -165,10 +156,6 @@ class StepInstruction(Struct, frozen=True, kw_only=True):
     failures: tuple[AttemptSummary, ...] = ()
     """Earlier attempts at this step, oldest first."""
     hint: str = ""
-    stubs: tuple[str, ...] = ()
-    """Functions that are stubs in the files and that the answer has to write, like "src/a.py::Parser.parse"."""
-    apart: bool = False
-    """Whether the stub is the only thing to write: other answers write the rest of the step."""
 
 
 class Implemented(Struct, frozen=True, kw_only=True):
@@ -306,7 +293,7 @@ def answer_bound(
         not any(f".{name}".endswith(f".{symbol}") for name in names) for symbol in step.target_symbols
     )
     created = sum(target.role == "create" for target in step.target_files)
-    symbols = unknown + len(instruction.stubs) + len(instruction.unshown)
+    symbols = unknown + len(instruction.unshown)
     tokens = CODE_TIMES * code + OTHER_TOKENS + SYMBOL_TOKENS * symbols + CREATED_TOKENS * created
     return RAISED_TIMES * tokens if raised else tokens
 
@@ -394,6 +381,4 @@ def step_inputs(instruction: StepInstruction, carried: PromptContents) -> Implem
         unshown=instruction.unshown,
         failures=carried.retries,
         hint=instruction.hint,
-        stubs=instruction.stubs,
-        apart=instruction.apart,
     )

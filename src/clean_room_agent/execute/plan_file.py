@@ -161,20 +161,6 @@ def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifa
     return plan
 
 
-def load_artifact(text: str, source: str, paths: Collection[str]) -> PlanArtifact:
-    """The plan in a file's text, down to its steps; as `load_plan`.
-
-    Raises:
-        ArtifactError: it is none, or has only parts.
-    """
-    plan = load_plan(text, source, paths)
-    if isinstance(plan, MetaPlan):
-        raise ArtifactError(
-            f"{source}: a plan has steps; this has only parts", hint="cra solve --meta-plan FILE"
-        )
-    return plan
-
-
 def is_toml(text: str, source: str) -> bool:
     """Whether a file's text is in TOML, as a person writes it."""
     suffix = PurePath(source).suffix.lower()

@@ -1,4 +1,4 @@
-"""Applies a commit's changes to the user's files: all of them, or none."""
+"""Applies a commit's changes to the user's files."""
 
 import os
 import stat
@@ -13,62 +13,32 @@ from clean_room_agent.git.command import names, one_line, require_hex
 from clean_room_agent.git.commits import EXECUTABLE, GITLINK, LINK, scratch_index
 from clean_room_agent.git.history import ChangedPath, TreeEntry, changed_paths, list_tree, read_object
 from clean_room_agent.git.repository import Repository, as_configured_now
-from clean_room_agent.tree_entries import (
-    NO_ATTRIBUTES,
-    Attributes,
-    NewFile,
-    attributes_of,
-    folders_of,
-    state_of,
-)
-from clean_room_agent.tree_update import update_tree
+from clean_room_agent.tree_update import NewFile, folders_of, remove_leftovers, state_of, update_tree
 
 
-def apply_to_tree(repo: Repository, base: str, commit: str, *, journal: Path, what: str) -> tuple[str, ...]:
+def apply_to_tree(repo: Repository, base: str, commit: str, *, what: str) -> tuple[str, ...]:
     """Apply the changes from `base` to `commit` to the user's files, and return the paths that this changed, sorted: those
     that were not as in `commit` already, apart from line ends. The index is untouched.
 
-    All or nothing, as `update_tree` says; every path is first compared with `base`. Contents are what git would check
-    out, without filter drivers; a file that has other line ends than that keeps its own.
-
-    `journal` is an existing folder for the journal of the update; `what` is for messages, such as `applying run 3f0c8a52`.
+    Every path is first compared with `base`. Contents are what git would check out, without filter drivers; a file that has
+    other line ends than that keeps its own. `what` is for messages, such as `applying run 3f0c8a52`.
 
     Raises:
-        RepositoryError: files differ from those of `base`, all of them named; or they cannot be written.
+        RepositoryError: files differ from those of `base`, all of them named; or they cannot be written (`update_tree`).
     """
     words = _ApplyWords(what=what, since="the run started", done="applied", otherwise="merge the branch")
-    return _bring(repo, base, commit, journal, words)
+    return _bring(repo, base, commit, words)
 
 
-def take_back(
-    repo: Repository,
-    base: str,
-    commit: str,
-    *,
-    journal: Path,
-    what: str,
-    attributes: Mapping[str, Attributes] = NO_ATTRIBUTES,
-) -> tuple[str, ...]:
-    """Undo the changes from `base` to `commit` in the user's files: the reverse of `apply_to_tree`. What is created gets
-    the `attributes`, by path.
+def take_back(repo: Repository, base: str, commit: str, *, what: str) -> tuple[str, ...]:
+    """Undo the changes from `base` to `commit` in the user's files: the reverse of `apply_to_tree`.
 
     Raises:
         RepositoryError: files differ from those of `commit`, all of them named; or they cannot be written.
     """
     by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
     words = _ApplyWords(what=what, since="it was applied", done="taken back", otherwise=by_hand)
-    return _bring(repo, commit, base, journal, words, attributes)
-
-
-def special_attributes(repo: Repository, base: str, commit: str) -> dict[str, Attributes]:
-    """The attributes of what `apply_to_tree` would remove, or replace by a link, with its folders, where they are not those
-    that this user's new files usually have.
-    """
-    removed = [entry.path for entry in changed_paths(repo, base, commit) if entry.status in {"D", "T"}]
-    paths = {path for removed_path in removed for path in (removed_path, *folders_of(removed_path))}
-    found = {path: attributes_of(repo.top, path) for path in sorted(paths)}
-    usual = {Attributes(mode=mode, owner=os.geteuid(), group=os.getegid()) for mode in (0o644, 0o755)}
-    return {path: each for path, each in found.items() if each is not None and each not in usual}
+    return _bring(repo, commit, base, words)
 
 
 class _ApplyWords(Struct, frozen=True, kw_only=True):
@@ -84,14 +54,7 @@ class _ApplyWords(Struct, frozen=True, kw_only=True):
         )
 
 
-def _bring(
-    repo: Repository,
-    old: str,
-    new: str,
-    journal: Path,
-    words: _ApplyWords,
-    attributes: Mapping[str, Attributes] = NO_ATTRIBUTES,
-) -> tuple[str, ...]:
+def _bring(repo: Repository, old: str, new: str, words: _ApplyWords) -> tuple[str, ...]:
     repo = as_configured_now(repo)
     before, after = list_tree(repo, old), list_tree(repo, new)
     changed = changed_paths(repo, old, new)
@@ -102,8 +65,9 @@ def _bring(
     turned = paths & {folder for path in paths for folder in folders_of(path)}
     if turned:
         raise words.refusal("files become folders, or folders files", turned, "move them yourself")
+    remove_leftovers(repo.top, paths)
     seen = {entry.path: _seen(repo.top, entry.path) for entry in changed}
-    wanted = _wanted(repo, before, after, changed, attributes)
+    wanted = _wanted(repo, before, after, changed)
     todo = [entry for entry in changed if not _stands(repo.top, entry.path, seen, wanted)]
     existing = tuple(entry.path for entry in todo if entry.status != "A")
     in_the_way = (entry.path for entry in todo if entry.status == "A" and _taken(repo.top, entry.path))
@@ -116,7 +80,7 @@ def _bring(
         raise words.refusal(problem, shared, "break the links (cp -p a b && mv b a)")
     if todo:
         files = {entry.path: wanted[entry.path] for entry in todo}
-        update_tree(repo.top, journal, files, seen, what=words.what, folders=attributes)
+        update_tree(repo.top, files, seen, what=words.what)
     return tuple(entry.path for entry in todo)
 
 
@@ -139,7 +103,6 @@ def _wanted(
     before: Mapping[str, TreeEntry],
     after: Mapping[str, TreeEntry],
     changed: Iterable[ChangedPath],
-    attributes: Mapping[str, Attributes],
 ) -> dict[str, NewFile | None]:
     """What each path is to become, as git would check it out; None if it is to be removed."""
     entries = {entry.path: after.get(entry.path) for entry in changed}
@@ -152,10 +115,7 @@ def _wanted(
         elif entry.mode == LINK and _is_set(repo, "core.symlinks"):
             found[path] = NewFile(data=read_object(repo, entry.object_name), link=True)
         elif earlier is None or earlier.mode == LINK:
-            is_executable = entry.mode == EXECUTABLE
-            found[path] = NewFile(
-                data=contents[path], executable=is_executable, attributes=attributes.get(path)
-            )
+            found[path] = NewFile(data=contents[path], executable=entry.mode == EXECUTABLE)
         else:
             keeps_mode = entry.mode == earlier.mode or not _is_set(repo, "core.fileMode")
             executable = None if keeps_mode else entry.mode == EXECUTABLE

@@ -44,8 +44,6 @@ class Nodes(Struct, frozen=True, kw_only=True):
     """Definitions that only a class or an object holds."""
     ends: frozenset[str] = NONE
     """Statements after which no other of the block runs."""
-    stubs: frozenset[str] = NONE
-    """Statements that can say that a function is not implemented; without any, no scaffold is written."""
     assignments: frozenset[str] = NONE
     """What gives names at the top level, besides definitions."""
     calls: frozenset[str] = NONE

@@ -73,7 +73,7 @@ class AnswerLimits(PerRole[int | None], frozen=True, kw_only=True):
     classifier: AnswerLimit = None
 
 
-class Escalation(PerRole[tuple[str, ...]], frozen=True, kw_only=True):
+class Escalation(ConfigSlice, frozen=True, kw_only=True):
     """`[models.escalation]`."""
 
     coding: Annotated[
@@ -83,13 +83,10 @@ class Escalation(PerRole[tuple[str, ...]], frozen=True, kw_only=True):
     reasoning: Annotated[
         tuple[str, ...], Meta(description="stronger models, in order: the first is the doctor")
     ] = ()
-    classifier: Annotated[
-        tuple[str, ...], Meta(description="stronger models, in order; nothing in this version asks them")
-    ] = ()
 
     def of(self, role: Role) -> tuple[str, ...]:
-        """The role's stronger models; filling has none."""
-        return () if role == "filling" else PerRole.of(self, role)
+        """The role's stronger models; only those that write and plan have any."""
+        return self.coding if role == "coding" else self.reasoning if role == "reasoning" else ()
 
 
 class Timeouts(ConfigSlice, frozen=True, kw_only=True):
@@ -306,7 +303,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     def tags(self) -> tuple[str, ...]:
         """Every model that is named, without duplicates."""
         roles = tuple(map(self.tag_of, ROLES))
-        stronger = (*self.escalation.coding, *self.escalation.reasoning, *self.escalation.classifier)
+        stronger = (*self.escalation.coding, *self.escalation.reasoning)
         return tuple(dict.fromkeys((*roles, *self.overrides.values(), *stronger)))
 
 

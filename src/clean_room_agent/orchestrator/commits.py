@@ -1,13 +1,11 @@
-"""The commits of a run: its snapshot, the accepted attempts since, a step's scaffold of declarations and stubs, and
-attempts to be tested.
-"""
+"""The commits of a run: its snapshot, the accepted attempts since, and attempts to be tested."""
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Stub
+from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.execute.edits.rules import Places
@@ -29,7 +27,6 @@ from clean_room_agent.orchestrator.spending import Timed, untimed
 
 REGULAR_MODES = frozenset({"100644", "100755"})
 OTHERS = {"120000": "a link", "160000": "a submodule"}
-SCAFFOLD_ENTRY = "scaffold"
 
 
 class Tree(Struct, frozen=True, kw_only=True, dict=True):
@@ -227,53 +224,3 @@ class RunCommits:
         """
         with self._timed(TimeKind.GIT, "branch"):
             return land(self.repo, branch, commit or self.head, before=before, synced=self._synced)
-
-
-class Scaffold(Struct, frozen=True, kw_only=True):
-    """A step's scaffold: a commit from which attempts are made, or why there is none."""
-
-    reason: str = ""
-    """Why the step needed a scaffold; "" if it did not."""
-    commit: str = ""
-    """On top of the run's head; "" if there is no scaffold."""
-    paths: tuple[str, ...] = ()
-    """The files that it changes or creates, sorted."""
-    stubs: tuple[Stub, ...] = ()
-    said: str = ""
-    """What was checked about it, or why it was dropped."""
-
-    @property
-    def stands(self) -> bool:
-        """Whether attempts are made on top of it."""
-        return bool(self.commit)
-
-    def on(self, head: Tree) -> Tree:
-        """The tree that an attempt is made from, given the run's head."""
-        return head.at(self.commit) if self.stands else head
-
-    def texts(self, head: Tree) -> dict[str, str]:
-        """Its files, by path; none if there is no scaffold."""
-        return self.on(head).texts(self.paths)[0]
-
-    def merged(self, changed: Mapping[str, str | None], head: Tree) -> dict[str, str | None]:
-        """The texts of the scaffold combined with those `changed` on top of it, as differences from `head`."""
-        texts: dict[str, str | None] = {**self.texts(head), **changed}
-        return {path: text for path, text in texts.items() if text is not None or path in head.paths}
-
-    def described(self) -> str:
-        """One line for the record."""
-        if not self.stands:
-            return f"{self.reason}; dropped: {self.said}"
-        stubs = ", ".join(stub.name for stub in self.stubs)
-        return f"{self.reason}; {self.said}; stubs: {stubs}"
-
-
-NO_SCAFFOLD = Scaffold()
-
-
-def without_rewritten(texts: Mapping[str, str], edits: tuple[PatchEdit, ...], head: Tree) -> dict[str, str]:
-    """The texts without files that only the scaffold created and that an edit creates again, so that nothing is in its
-    way.
-    """
-    rewritten = {edit.file_path for edit in edits if edit.kind == "create"} - head.paths
-    return {path: text for path, text in texts.items() if path not in rewritten}

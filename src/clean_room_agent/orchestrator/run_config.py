@@ -107,13 +107,6 @@ class SolveConfig(ConfigSlice, frozen=True, kw_only=True):
             "else the best of them counts",
         ),
     ] = 1
-    scaffold: Annotated[
-        Literal["auto", "always", "never"],
-        Meta(
-            description="whether a step that creates a file of code begins with its imports, signatures and docstrings, which are "
-            'proven to parse and to import before the bodies are written. "auto": once an answer was cut off'
-        ),
-    ] = "auto"
 
 
 class OrchestratorConfig(ConfigSlice, frozen=True, kw_only=True):

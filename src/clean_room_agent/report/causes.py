@@ -13,7 +13,7 @@ from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
 
 WORK: Mapping[str, str] = {
-    **dict.fromkeys(("implement", "scaffold"), "editing"),
+    "implement": "editing",
     **dict.fromkeys(("meta_plan", "part_plan", "adjustment", "doctor"), "planning"),
     "enrichment": "describing",
 }

@@ -38,14 +38,12 @@ KEPT_AS_DATA: Mapping[str, Callable[[Any], str] | None] = {
     EventKind.FLAGS: lambda flags: ", ".join(f"{key} = {value}" for key, value in sorted(flags.items())),
     EventKind.PLAN_GIVEN: lambda plan: counted(len(plan["steps"]), "step"),
     EventKind.META_PLAN_GIVEN: lambda plan: counted(len(plan["parts"]), "part"),
-    EventKind.PRUNED: ", ".join,
     EventKind.RESUMED_WITH: None,
     EventKind.EVIDENCE_GIVEN: None,
     EventKind.EVIDENCE: None,
     EventKind.DESCRIBED_BY: None,
     EventKind.GOAL_TESTS: None,
     EventKind.TESTS_TOUCHED: None,
-    EventKind.REMOVED: None,
 }
 """What people are shown of events whose detail is JSON; None if it is shown elsewhere, or of no interest to them."""
 UNTOLD = {EventKind.NOTE, EventKind.RESTORED_SKIPPED, EventKind.CONTEXT_OF, EventKind.NOT_CHOSEN}
@@ -208,8 +206,8 @@ def included(entry: PassTrace) -> list[str]:
 
 
 def attempt_lines(entry: PassTrace) -> list[str]:
-    """The outcome of the pass's scaffold, then of each attempt."""
-    lines = [f"scaffold: {entry.scaffold}"] if entry.scaffold else []
+    """The outcome of each attempt."""
+    lines = []
     for row in entry.attempts:
         line = f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
         line += f", commit {row.commit_hash[:10]}" if row.commit_hash else ""

@@ -1,11 +1,9 @@
-"""When a run did what, in seconds from Enter on without pauses: a lane for each kind of work, with how long it was the only
-one, and a lane for each pass.
+"""When a run did what, in seconds from Enter on without pauses: each kind of work, with how long it was the only one, and each
+pass.
 """
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct
 from rich.console import Group
@@ -21,45 +19,32 @@ from clean_room_agent.report.trace import PassTrace, RunTrace, seconds_between
 
 PAUSE = 120.0
 """Seconds without anything recorded from which on a stretch is left out: for example, a run that waited overnight."""
-LaneUse = Literal["own", "index", "tests", "model"]
 EDIT_PROMPT = "implement"
 """The prompt that asks for edits."""
-LANES: Mapping[TimeKind, tuple[str, LaneUse]] = {
-    TimeKind.START: ("start", "own"),
-    TimeKind.PREFLIGHT: ("model server check", "own"),
-    TimeKind.GIT: ("git", "own"),
-    TimeKind.SANDBOX: ("sandbox", "own"),
-    TimeKind.INDEX: ("index", "index"),
-    TimeKind.MODEL_LOAD: ("model loading", "model"),
-    TimeKind.TESTS: ("tests", "tests"),
-    TimeKind.INDEX_COPY: ("index of the run", "index"),
-    TimeKind.RETRIEVAL: ("retrieval", "own"),
+LANES: Mapping[TimeKind, str] = {
+    TimeKind.START: "start",
+    TimeKind.PREFLIGHT: "model server check",
+    TimeKind.GIT: "git",
+    TimeKind.SANDBOX: "sandbox",
+    TimeKind.INDEX: "index",
+    TimeKind.MODEL_LOAD: "model loading",
+    TimeKind.TESTS: "tests",
+    TimeKind.INDEX_COPY: "index of the run",
+    TimeKind.RETRIEVAL: "retrieval",
 }
-"""Name and colour of each kind's lane, from top to bottom; the lanes of prompts follow."""
-WIDTH, FIGURES = 80, 18
-"""Columns of a line with a bar, and of the two figures at its end."""
-COLOURS: Mapping[LaneUse, str] = {"own": "", "index": "magenta", "tests": "green", "model": "blue"}
+"""Name of each kind's lane, from top to bottom; the lanes of prompts follow."""
+HEADS = ("from", "to", "seconds", "alone")
 Span = tuple[float, float]
 """Begin and end, in seconds."""
-Part = tuple[float, float, LaneUse, str]
-"""Begin, end, and what was done, in a word and exactly."""
-
-
-class Stretch(Struct, frozen=True, kw_only=True):
-    """A part of a lane."""
-
-    start: float
-    seconds: float
-    use: LaneUse
-    detail: str
-    """What exactly was done; "" if the lane's name says it."""
 
 
 class TimeLane(Struct, frozen=True, kw_only=True):
     """One kind of work, or a pass."""
 
     name: str
-    stretches: tuple[Stretch, ...]
+    start: float
+    """Seconds from the beginning of the run, as `end`: of the first time and of the last."""
+    end: float
     seconds: float
     """Time in which two things of a kind ran concurrently counts once."""
     alone: float
@@ -69,8 +54,6 @@ class TimeLane(Struct, frozen=True, kw_only=True):
 class TimeLanes(Struct, frozen=True, kw_only=True):
     """A run by kind of work and by pass."""
 
-    seconds: float
-    """Of the axis; above 0."""
     lanes: tuple[TimeLane, ...]
     passes: tuple[TimeLane, ...]
     first_question: float | None
@@ -122,36 +105,31 @@ def time_lanes(trace: RunTrace) -> TimeLanes | None:
         RecordError: a timestamp in the record is invalid.
     """
     axis = _axis_of(trace)
-    found = _parts_of_run(trace)
+    found = _spans_of_run(trace)
     if axis is None or not found:
         return None
-    placed = {
-        name: [(axis.at(start), axis.at(end), use, detail) for start, end, use, detail in parts]
-        for name, parts in found.items()
+    covered = {
+        name: union((axis.at(start), axis.at(end)) for start, end in spans) for name, spans in found.items()
     }
-    covered = {name: union(part[:2] for part in parts) for name, parts in placed.items()}
     passes = [
-        _lane(
-            entry.place or entry.row.mode, [(axis.at(part[0]), axis.at(part[1]), *part[2:]) for part in parts]
-        )
+        _lane(entry.place or entry.row.mode, [(axis.at(min(times)), axis.at(max(times)))])
         for entry in trace.passes
-        if (parts := _parts_of_pass(entry))
+        if (times := _times_of_pass(entry))
     ]
-    ends = [span.start + span.seconds for lane in passes for span in lane.stretches]
-    total = max(0.001, *(spans[-1][1] for spans in covered.values()), *ends)
+    every = union(span for spans in covered.values() for span in spans)
+    total = max(every[-1][1], *(lane.end for lane in passes), 0.0)
     starts = [axis.at(recorded_span(row)[0]) for row in trace.times if row.kind is TimeKind.START]
     asked = sorted((axis.at(call_span(call)[0]), call.site.call_type) for call in trace.calls)
     return TimeLanes(
-        seconds=total,
         lanes=tuple(
-            _lane(name, parts, union(span for other in covered if other != name for span in covered[other]))
-            for name, parts in placed.items()
+            _lane(name, spans, union(span for other in covered if other != name for span in covered[other]))
+            for name, spans in covered.items()
         ),
         passes=tuple(passes),
         first_question=next((at for at, name in asked if name != PROBE_NAME), None),
         first_edit=next((at for at, name in asked if name == EDIT_PROMPT), None),
         from_enter=bool(starts) and starts[0] == 0,
-        rest=max(0.0, total - length(union(span for spans in covered.values() for span in spans))),
+        rest=max(0.0, total - length(every)),
         pauses=len(axis.pauses),
         paused=sum(axis.pauses.values()),
     )
@@ -181,54 +159,33 @@ def _axis_of(trace: RunTrace) -> Axis | None:
     return Axis(union(busy), starts[1:]) if busy else None
 
 
-def _parts_of_run(trace: RunTrace) -> dict[str, list[Part]]:
+def _spans_of_run(trace: RunTrace) -> dict[str, list[Span]]:
     """The lanes of recorded spans, then one for each prompt, in the order in which they were first asked."""
     calls = [call for entry in trace.passes for call in entry.calls]
-    rows: dict[TimeKind, list[tuple[float, float, str]]] = {kind: [] for kind in LANES}
+    spans: dict[TimeKind, list[Span]] = {kind: [] for kind in LANES}
     for row in trace.times:
-        rows[row.kind].append((*recorded_span(row), row.detail))
+        spans[row.kind].append(recorded_span(row))
     # Who waits for something else does nothing.
-    index = [row[:2] for row in rows[TimeKind.INDEX]]
-    for kind, awaited in ((TimeKind.RETRIEVAL, [*map(call_span, calls)]), (TimeKind.INDEX_COPY, index)):
-        rows[kind] = [
-            (*span, detail)
-            for start, end, detail in rows[kind]
-            for span in without([(start, end)], union(awaited))
-        ]
-    found: dict[str, list[Part]] = {}
-    for kind, (name, use) in LANES.items():
-        if rows[kind]:
-            found[name] = [(start, end, use, detail) for start, end, detail in rows[kind]]
+    awaited = {TimeKind.RETRIEVAL: [*map(call_span, calls)], TimeKind.INDEX_COPY: spans[TimeKind.INDEX]}
+    for kind, others in awaited.items():
+        spans[kind] = without(union(spans[kind]), union(others))
+    found = {name: spans[kind] for kind, name in LANES.items() if spans[kind]}
     for call in sorted(calls, key=lambda call: (call_span(call), call.id)):
-        lane = found.setdefault(f"model: {call.site.call_type.replace('_', ' ')}", [])
-        lane.append((*call_span(call), "model", call.site.item))
+        found.setdefault(f"model: {call.site.call_type.replace('_', ' ')}", []).append(call_span(call))
     return found
 
 
-def _parts_of_pass(entry: PassTrace) -> list[Part]:
-    """The pass as a whole, then its calls and tests."""
-    calls = [call_span(call) for call in entry.calls]
+def _times_of_pass(entry: PassTrace) -> list[float]:
+    """When it began and ended, and so did its calls and tests."""
     tests = [tests_span(row) for row in entry.tests if row.timestamp]
     times = [_seconds_of(time) for time in (entry.row.timestamp, entry.row.completed_at) if time]
-    times += [time for span in (*calls, *tests) for time in span]
-    return [
-        (min(times), max(times), "own", ""),
-        *((*span, "model", "") for span in union(calls)),
-        *((*span, "tests", "") for span in union(tests)),
-    ]
+    return times + [time for span in (*map(call_span, entry.calls), *tests) for time in span]
 
 
-def _lane(name: str, parts: Sequence[Part], others: Sequence[Span] = ()) -> TimeLane:
-    covered = union(part[:2] for part in parts)
-    return TimeLane(
-        name=name,
-        stretches=tuple(
-            Stretch(start=start, seconds=end - start, use=use, detail=detail)
-            for start, end, use, detail in parts
-        ),
-        seconds=length(covered),
-        alone=length(without(covered, others)),
-    )
+def _lane(name: str, spans: Sequence[Span], others: Sequence[Span] = ()) -> TimeLane:
+    """`spans` and `others`: disjoint, in order."""
+    alone = length(without(spans, others))
+    return TimeLane(name=name, start=spans[0][0], end=spans[-1][1], seconds=length(spans), alone=alone)
 
 
 def recorded_span(row: TimeSpanRow) -> Span:
@@ -284,29 +241,17 @@ def length(spans: Iterable[Span]) -> float:
 
 
 def render_lanes(times: TimeLanes | None) -> Group:
-    """The lanes for a terminal of 80 columns, a line each, then the milestones."""
+    """The lanes for a terminal, a line each, then the milestones."""
     if times is None:
         return Group(Text("no times are recorded here"))
     rest = "none of these"
     names = max(len(rest), *(len(lane.name) for lane in times.lanes))
-    columns = max(0, WIDTH - names - FIGURES - 2)
-    lines = [Text(f"{'':{names}}  {'':{columns}}{'seconds':>9}{'alone':>9}", style="dim")]
+    lines = [Text(f"{'':{names}}{''.join(f'{head:>9}' for head in HEADS)}", style="dim")]
     for lane in times.lanes:
-        bar = (_bar(lane, times.seconds, columns), COLOURS[lane.stretches[0].use])
-        lines.append(Text.assemble(f"{lane.name:{names}}  ", bar, f"{lane.seconds:9.1f}{lane.alone:9.1f}"))
-    lines.append(Text(f"{rest:{names}}  {'':{columns}}{times.rest:9.1f}\n", style="dim"))
+        figures = (lane.start, lane.end, lane.seconds, lane.alone)
+        lines.append(Text(f"{lane.name:{names}}{''.join(f'{figure:9.1f}' for figure in figures)}"))
+    lines.append(Text(f"{rest:{names}}{times.rest:27.1f}\n", style="dim"))
     lines += [*map(Text, times.milestones), Text("alone: nothing else was in progress", style="dim")]
     if times.pauses:
         lines.append(Text(f"left out: {times.paused:.0f} s in which nothing was recorded", style="dim"))
     return Group(*lines)
-
-
-def _bar(lane: TimeLane, seconds: float, columns: int) -> str:
-    """The bar; a column is busy if the lane was active at any time in it."""
-    cells = ["·"] * columns
-    for one in lane.stretches if columns else ():
-        first = min(int(one.start / seconds * columns), columns - 1)
-        last = math.ceil((one.start + one.seconds) / seconds * columns)
-        for column in range(first, min(max(last, first + 1), columns)):
-            cells[column] = "█"
-    return "".join(cells)

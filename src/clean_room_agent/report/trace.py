@@ -29,7 +29,6 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probes import PROBE_NAME
 
 PLANNING = {PassType.META_PLAN, PassType.PART_PLAN}
-SCAFFOLDED = {EventKind.SCAFFOLD, EventKind.SCAFFOLD_DROPPED}
 
 
 class PassTrace(Struct, frozen=True, kw_only=True):
@@ -52,8 +51,6 @@ class PassTrace(Struct, frozen=True, kw_only=True):
     """The pass, without its task, whose context it was shown; "" if it had its own, or that of an earlier attempt."""
     not_chosen: str = ""
     """What another attempt did better; "" if it was not compared, or is the best."""
-    scaffold: str = ""
-    """The outcome of the scaffold that was asked for in it; "" if there was none."""
 
     @property
     def pass_id(self) -> str:
@@ -188,7 +185,6 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
             plan_decisions=plan_decisions[row.task_id],
             context_of=_last(told[row.task_id], {EventKind.CONTEXT_OF}),
             not_chosen=_last(told[row.task_id], {EventKind.NOT_CHOSEN}),
-            scaffold=_last(told[row.task_id], SCAFFOLDED),
         )
         for row in rows.list_task_runs(conn, task_id)
     ]

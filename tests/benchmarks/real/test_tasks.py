@@ -13,7 +13,7 @@ from clean_room_agent.training.commit_sources import read_exclusions
 
 def test_what_is_measured_on_is_on_the_list_that_training_leaves_out() -> None:
     excluded = read_exclusions(EXCLUDED)
-    measured = [one.name for one in (*repositories(), *seeded.REPOSITORIES)]
+    measured = [one.name for one in repositories()] + [one.name for one in seeded.REPOSITORIES]
     measured += [exercises.REPOSITORY, fixes.OCTOPACK, fixes.QUIXBUGS]
     assert excluded.repositories == {name.lower() for name in measured}
     assert not any(excluded.has(name) for name in (*TRAIN, *TEST))

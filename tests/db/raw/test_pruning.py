@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from testing.patience import PATIENCE
+from testing.record_faults import schema_faults
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import connect_file, get_connection
-from clean_room_agent.db.integrity import schema_faults
 from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import append_task_run

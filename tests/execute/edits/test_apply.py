@@ -123,7 +123,7 @@ def test_all_stand_or_none() -> None:
     ],
 )
 def test_the_same_edit_twice_is_made_once(repeated: PatchEdit) -> None:
-    twice = apply(repeated, replace(repeated, answer_line=9))
+    twice = apply(repeated, repeated)
     assert codes(twice) == ["APPLIED", "ALREADY_APPLIED"]
     assert twice.texts == apply(repeated).texts
 
@@ -133,7 +133,7 @@ def test_beside_another_edit_what_changes_nothing_does_no_harm() -> None:
     applied = apply(edit("import os", "import os"), useful)
     assert codes(applied) == ["ALREADY_APPLIED", "APPLIED"]
     assert applied.texts == apply(useful).texts
-    blanks = replace(useful, replacement="    return 1  ", answer_line=9)
+    blanks = replace(useful, replacement="    return 1  ")
     assert codes(apply(useful, blanks)) == ["APPLIED", "ALREADY_APPLIED"]
 
 

@@ -300,7 +300,7 @@ def test_what_is_accepted_is_one_edit_with_the_very_lines(content: str) -> None:
 def test_each_prompt_has_its_files_in_the_grammar() -> None:
     assert 'edited ::= "src/till.py"\n' in IMPLEMENT.shape(INPUTS["implement"]).grammar
     held = [prompt.name for prompt in PROMPTS if "<edit" in prompt.shape(INPUTS[prompt.name]).grammar]
-    assert held == ["scaffold", "implement"]
+    assert held == ["implement"]
 
 
 def test_code_with_lines_of_the_edit_format_has_no_grammar() -> None:

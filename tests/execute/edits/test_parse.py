@@ -62,9 +62,9 @@ def fault_of(text: str) -> ParseFault:
     return read
 
 
-def test_an_edit_is_read_with_its_line() -> None:
+def test_an_edit_is_read() -> None:
     assert edits_of("Here it is:\n\n" + SIMPLE) == (
-        PatchEdit(kind="edit", file_path="src/a.py", search="x = 1", replacement="x = 2", answer_line=3),
+        PatchEdit(kind="edit", file_path="src/a.py", search="x = 1", replacement="x = 2"),
     )
 
 
@@ -140,9 +140,9 @@ def test_a_definition_may_be_named_by_its_first_line(symbol: str) -> None:
     assert edit.symbol == "A.f"
 
 
-def test_a_file_s_name_in_a_tag_of_its_own_moves_no_line() -> None:
+def test_a_file_may_be_named_in_a_tag_of_its_own() -> None:
     first, second = edits_of(SIMPLE.replace(' file="src/a.py">', ">\n<path>b.py</path>") + SIMPLE)
-    assert (first.file_path, first.answer_line, second.answer_line) == ("b.py", 1, SIMPLE.count("\n") + 2)
+    assert (first.file_path, second.file_path) == ("b.py", "src/a.py")
 
 
 def test_every_form_is_read() -> None:
@@ -179,7 +179,6 @@ def test_an_insert_names_its_neighbour_in_either_order_and_quote(head: str, symb
         symbol=symbol,
         place=place,  # type: ignore[arg-type]
         replacement="def g():\n\n    return 1",
-        answer_line=2,
     )
 
 
@@ -203,9 +202,9 @@ def test_tags_survive_in_inserted_text(content: str) -> None:
 
 def test_several_pairs_in_one_edit_are_several_edits() -> None:
     text = SIMPLE.replace("</edit>", "<search>\ny\n</search>\n<replacement>\n</replacement>\n</edit>")
-    assert [(edit.search, edit.replacement, edit.answer_line) for edit in edits_of(text)] == [
-        ("x = 1", "x = 2", 1),
-        ("y", "", 8),
+    assert [(edit.search, edit.replacement) for edit in edits_of(text)] == [
+        ("x = 1", "x = 2"),
+        ("y", ""),
     ]
 
 
@@ -351,3 +350,7 @@ def test_a_text_that_looks_fenced_comes_back_with_its_fence() -> None:
     read = parse_edits(render_edits([edit]))
     assert isinstance(read, tuple)
     assert read[0].replacement == edit.replacement
+
+
+def test_no_edits_are_an_empty_text() -> None:
+    assert render_edits(()) == ""

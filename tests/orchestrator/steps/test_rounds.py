@@ -1,21 +1,20 @@
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
-from testing.runs.memory_answers import implemented, replacing
+from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, part, step
 
 from clean_room_agent.artifacts.context import ContextPackage, RefinementRequest
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.full_tests import run_baseline
-from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
+from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.rounds import (
     Round,
     StepHistory,
     context_for,
     draw_round,
     has_attempt,
-    scaffold_is_due,
 )
 
 FIRST = Action(kind="retry", rule="first attempt")
@@ -141,16 +140,3 @@ def test_a_step_was_tried_once_its_first_attempt_is_kept(project: MemoryProject)
     assert not has_attempt(memory.run, JOB)
     draw_round(memory.run, JOB, StepHistory(), FIRST)
     assert has_attempt(memory.run, JOB)
-
-
-def test_by_default_a_scaffold_is_due_once_an_answer_was_cut_off(project: MemoryProject) -> None:
-    cut = Attempt(outcome=AttemptOutcome.TRUNCATED, detail="x", answer=implemented())
-    endless = Attempt(outcome=AttemptOutcome.TRUNCATED, detail="x", answer=implemented(endless=True))
-    due = {
-        setting: [
-            scaffold_is_due(project.open(lambda _: "", solve={"scaffold": setting}).run, earlier)
-            for earlier in ((), (endless,), (endless, cut))
-        ]
-        for setting in ("never", "auto", "always")
-    }
-    assert due == {"never": [False, False, False], "auto": [False, False, True], "always": [True, True, True]}

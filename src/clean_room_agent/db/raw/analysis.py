@@ -1,4 +1,4 @@
-"""Queries over many runs: what each prompt and each solve cost, and what explains how each run ended."""
+"""Queries over many runs: what each prompt cost, and what explains how each run ended."""
 
 from msgspec import Struct
 
@@ -45,19 +45,6 @@ SELECT t.task_id, a.outcome, a.patch_applied, coalesce(a.call_id, 0)
 FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
 WHERE {OF_TASK.replace("task_id", "t.task_id")} ORDER BY a.id
 """  # noqa: S608
-# Without a count from the server, the estimate counts; a failed call counts as nothing.
-COSTS = """
-SELECT o.task_id, o.status, o.task_description, o.timestamp, o.completed_at,
-    coalesce(CASE WHEN json_valid(o.config) THEN json_extract(o.config, '$.models.coding') END, ''),
-    coalesce(c.calls, 0), coalesce(c.tokens, 0), coalesce(c.latency_ms, 0)
-FROM orchestrator_runs AS o
-LEFT JOIN (
-    SELECT substr(task_id, 1, instr(task_id || ':', ':') - 1) AS task, count(*) AS calls, total(latency_ms) AS latency_ms,
-        total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) + coalesce(completion_tokens, 0) END)
-        AS tokens
-    FROM retrieval_llm_calls GROUP BY 1) AS c ON c.task = o.task_id
-WHERE o.command = 'solve' ORDER BY o.timestamp, o.id
-"""
 
 
 class CallSums(Struct, frozen=True, kw_only=True):
@@ -181,24 +168,3 @@ def list_read_calls(conn: Connection, task_id: str, prompt: str | None = None) -
     selected = tail, (*task_range(task_id), prompt, prompt)
     read = {summary.id: summary.read for summary in CALL_SUMMARIES.select(conn, *selected)}
     return tuple(ReadCall(call=call, read=read.get(call.id)) for call in CALLS.select(conn, *selected))
-
-
-class RunCost(Struct, frozen=True, kw_only=True):
-    """One solve."""
-
-    task_id: str
-    status: RunStatus
-    description: str
-    timestamp: str
-    completed_at: str | None
-    model: str
-    """The configured coding model; "" if the record does not say."""
-    calls: int
-    tokens: int
-    model_ms: int
-    """Of all its calls together, some of which may have run concurrently."""
-
-
-def list_run_costs(conn: Connection) -> tuple[RunCost, ...]:
-    """Every solve, ended or not, oldest first; replays do not count."""
-    return select_as(conn, RunCost, COSTS)

@@ -1,54 +1,12 @@
-"""Checks the record: its values, its references, and the chain from each accepted change to its reasons."""
+"""Checks the record: its prompts, its references, and the chain from each accepted change to its reasons."""
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from clean_room_agent.db.integrity import described, is_json
-from clean_room_agent.db.raw import calls, indexing, passes, runs, training
-from clean_room_agent.db.rows import Connection, Table, select_as
-from clean_room_agent.workspace import TASK_ID
+from clean_room_agent.db.integrity import described
+from clean_room_agent.db.rows import Connection, select_as
 
-TABLES: tuple[Table[Any], ...] = (
-    *(runs.ORCHESTRATOR_RUNS, runs.EVENTS, runs.ARCHIVES, runs.TIME_SPANS),
-    *(
-        passes.PASSES,
-        passes.TASK_RUNS,
-        passes.ATTEMPTS,
-        passes.VALIDATIONS,
-        passes.DECISIONS,
-        passes.PLAN_DECISIONS,
-    ),
-    *(passes.REFINEMENTS, passes.RECOVERY_DECISIONS),
-    *(
-        calls.CALLS,
-        calls.SPANS,
-        calls.READINGS,
-        calls.TASK_ESTIMATORS,
-        calls.ANSWER_BIASES,
-    ),
-    *(calls.WINDOW_PROOFS, indexing.ENRICHMENT_OUTPUTS),
-    *(
-        training.TRAINING_PLANS,
-        training.TRAINING_DATASETS,
-        training.ADAPTER_REGISTRY,
-        training.ADAPTER_EVALUATIONS,
-    ),
-    training.ADAPTER_DEPLOYMENTS,
-)
-"""Those of the record whose rows have a type."""
-JSON_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "orchestrator_runs": ("config", "snapshot"),
-    "events": ("detail",),
-    "task_runs": ("plan_artifact", "final_plan"),
-    "retrieval_llm_calls": ("request_body",),
-    "training_plans": ("data_criteria", "hyperparameters", "improvement_targets"),
-    "adapter_registry": ("eval_metrics",),
-    "adapter_evaluations": ("metrics",),
-}
-"""Columns of JSON that rows have as text; an event's may also hold words."""
 # An SQL condition on the id of a pass.
 OF_ENDED_RUN = """EXISTS (SELECT 1 FROM orchestrator_runs AS o WHERE o.status IN ('complete', 'unproven', 'failed', 'partial')
                 AND o.task_id = substr({0}, 1, instr({0}, ':') - 1))"""
@@ -137,29 +95,6 @@ class RunEnding(Struct, frozen=True, kw_only=True):
     discarded: bool
     archived: bool
     """Whether its session is in the record."""
-
-
-@described
-def value_faults(conn: Connection) -> tuple[str, ...]:
-    """Values of the record that this program does not store, a line each; pages and types must be sound."""
-    typed = tuple(fault for table in TABLES for fault in table.strange_values(conn))
-    texts = tuple(
-        f"{table}.{column} of row {row[0]} is not JSON"
-        for table, columns in JSON_COLUMNS.items()
-        for column in columns
-        for row in conn.execute(f"SELECT id, {column} FROM {table} WHERE {column} <> '' ORDER BY id")  # noqa: S608
-        if (table != "events" or row[1].startswith("{")) and not is_json(row[1])
-    )
-    return typed + texts
-
-
-@described
-def run_id_faults(conn: Connection) -> tuple[str, ...]:
-    """Runs whose id no file could have in its name, a line each."""
-    rows = conn.execute("SELECT task_id FROM orchestrator_runs ORDER BY id")
-    return tuple(
-        f"{row[0]!r} cannot be the id of a run" for row in rows if re.fullmatch(TASK_ID, row[0]) is None
-    )
 
 
 @described

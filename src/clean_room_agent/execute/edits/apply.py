@@ -173,9 +173,7 @@ class _EditedTexts:
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
-        same = replace(
-            edit, answer_line=0, search=_rstripped(edit.search), replacement=_rstripped(edit.replacement)
-        )
+        same = replace(edit, search=_rstripped(edit.search), replacement=_rstripped(edit.replacement))
         if same in self._done:
             return replace(report, code=EditCode.ALREADY_APPLIED)
         outcome = self._outcome(edit)

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from enum import Enum, auto
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.format import ENTITY, Tag, find_tags, partners, unescaped, unfence
@@ -198,20 +197,17 @@ def _opens_block(tag: Tag) -> bool:
 def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     edits: list[PatchEdit] = []
     for block in blocks:
-        line = block.tag.line
         named = unescaped(next(filter(None, map(block.tag.attribute, FILE)), ""), "")
         path = LINES.sub("", named.strip("`\"'").removeprefix("./"))
         if not path:
-            return ParseFault(kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."')
+            return ParseFault(
+                kind="format", fault=f'line {block.tag.line}: <{block.tag.name}> needs file="..."'
+            )
         if block.tag.name == "delete":
-            edits.append(PatchEdit(kind="delete", file_path=path, answer_line=line))
+            edits.append(PatchEdit(kind="delete", file_path=path))
         elif block.tag.name == "create":
             text = _content(block.contents[0][1]) if block.contents else ""
-            edits.append(
-                PatchEdit(
-                    kind="create", file_path=path, replacement=_whole_file(path, text), answer_line=line
-                )
-            )
+            edits.append(PatchEdit(kind="create", file_path=path, replacement=_whole_file(path, text)))
         elif block.tag.name == "insert":
             insert = _insert(block, path)
             if isinstance(insert, ParseFault):
@@ -223,36 +219,26 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
 
 
 def _insert(block: _Block, path: str) -> PatchEdit | ParseFault:
-    line = block.tag.line
     named = [(place, block.tag.attribute(place)) for place in PLACES if block.tag.attribute(place)]
     if len(named) != 1:
-        fault = f'line {line}: <insert> needs one of after="...", before="..." and in="..."'
+        fault = f'line {block.tag.line}: <insert> needs one of after="...", before="..." and in="..."'
         return ParseFault(kind="format", fault=fault)
     ((place, symbol),) = named
     symbol = KEYWORD.sub("", symbol)
     (text,) = unfence(path, (_content(block.contents[0][1]),))
-    return PatchEdit(
-        kind="insert", file_path=path, symbol=symbol, place=place, replacement=text, answer_line=line
-    )
+    return PatchEdit(kind="insert", file_path=path, symbol=symbol, place=place, replacement=text)
 
 
 def _changes(block: _Block, path: str) -> list[PatchEdit]:
     if block.contents[0][0].name == "replacement":
         (text,) = unfence(path, (_content(block.contents[0][1]),))
         symbol = KEYWORD.sub("", block.tag.attribute("symbol"))
-        return [
-            PatchEdit(
-                kind="symbol", file_path=path, symbol=symbol, replacement=text, answer_line=block.tag.line
-            )
-        ]
+        return [PatchEdit(kind="symbol", file_path=path, symbol=symbol, replacement=text)]
     changes = []
     for index in range(0, len(block.contents), 2):
-        tag, raw = block.contents[index]
-        search, replacement = unfence(path, (_content(raw), _content(block.contents[index + 1][1])))
-        line = tag.line if index else block.tag.line
-        changes.append(
-            PatchEdit(kind="edit", file_path=path, search=search, replacement=replacement, answer_line=line)
-        )
+        (_, raw), (_, new) = block.contents[index : index + 2]
+        search, replacement = unfence(path, (_content(raw), _content(new)))
+        changes.append(PatchEdit(kind="edit", file_path=path, search=search, replacement=replacement))
     return changes
 
 
@@ -314,7 +300,7 @@ def _shown(tag: Tag) -> str:
 
 
 def render_edits(edits: Iterable[PatchEdit]) -> str:
-    """An answer that parses to `edits` (except for `answer_line`).
+    """An answer that parses to `edits`.
 
     Raises:
         ValueError: the format cannot represent them: half of a tag inside a text, a file without a final newline, ...
@@ -322,8 +308,7 @@ def render_edits(edits: Iterable[PatchEdit]) -> str:
     wanted = tuple(edits)
     text = "\n".join(render_edit(edit) for edit in wanted)
     read = parse_edits(text)
-    found = tuple(replace(edit, answer_line=0) for edit in read) if isinstance(read, tuple) else ()
-    if found != tuple(replace(edit, answer_line=0) for edit in wanted):
+    if (read if isinstance(read, tuple) else ()) != wanted:  # no edits are no readable answer
         raise ValueError("the edit format cannot carry these edits")
     return text
 

@@ -47,7 +47,6 @@ NODES = Nodes(
     naming=FIELDS | {"variable_declarator"},
     members=FIELDS | {"method_definition"},
     ends=frozenset({"return_statement", "throw_statement"}),
-    stubs=frozenset({"throw_statement"}),
     assignments=frozenset({"variable_declarator"}),
     calls=frozenset({"call_expression", "new_expression"}),
     arguments=frozenset({"arguments"}),

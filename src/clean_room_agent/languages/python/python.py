@@ -29,7 +29,6 @@ NODES = Nodes(
     classes=frozenset({"class_definition"}),
     functions=frozenset({"function_definition"}),
     ends=frozenset({"return_statement", "raise_statement"}),
-    stubs=frozenset({"raise_statement"}),
     assignments=frozenset({"assignment"}),
     calls=frozenset({"call"}),
     arguments=frozenset({"argument_list", "tuple"}),

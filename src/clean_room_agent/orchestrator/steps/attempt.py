@@ -1,6 +1,6 @@
 """One attempt at a step: asks for edits, and puts them into a commit to be tested."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from clean_room_agent.execute.implement import (
     raised_answer_tokens,
 )
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, Scaffold, Tree, without_rewritten
+from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.run import Run, is_asked
 from clean_room_agent.orchestrator.steps.missing_context import (
@@ -53,8 +53,6 @@ class StepJob(Struct, frozen=True, kw_only=True):
     """Whether another step, or another part, needs it."""
     plan_number: int = 0
     """The number of its part's plan, 1 for the first; 0 if the part cannot be replanned."""
-    scaffold: Scaffold = NO_SCAFFOLD
-    """The scaffold on which its attempts are based."""
 
 
 class AttemptChange(Struct, frozen=True, kw_only=True):
@@ -66,9 +64,7 @@ class AttemptChange(Struct, frozen=True, kw_only=True):
     result: PatchResult | None = None
     """The result of each edit; None if the answer contained no readable one."""
     untouched: tuple[str, ...] = ()
-    """The targets that the edits left unchanged, like "modify src/a.py", and remaining stubs of the scaffold, like
-    "write src/a.py::parse".
-    """
+    """The targets that the edits left unchanged, like "modify src/a.py"."""
 
 
 class ChangeJudgment(Struct, frozen=True, kw_only=True):
@@ -149,7 +145,7 @@ class Draw(Struct, frozen=True, kw_only=True):
 def ask(
     run: Run, job: StepJob, package: ContextPackage, *, pass_id: str, number: int, draw: Draw
 ) -> Implemented:
-    """Ask the coder for the attempt of that number; `package` shows the step's scaffold. May be called concurrently.
+    """Ask the coder for the attempt of that number. May be called concurrently.
 
     Raises:
         WindowExceeded: the prompt does not fit.
@@ -166,24 +162,15 @@ def ask(
         if action.vary or draw.again
         else None
     )
-
-    def answer(asked: StepInstruction, item: str) -> Implemented:
-        return implement(
-            run.models,
-            package,
-            asked,
-            pass_id=pass_id,
-            item=item,
-            sampling=sampling,
-            max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
-            tag=action.model,
-        )
-
-    if not job.scaffold.stands:
-        return answer(instruction, "")
-    from clean_room_agent.execute.scaffold import write_bodies
-
-    return write_bodies(answer, job.scaffold.stubs, instruction)
+    return implement(
+        run.models,
+        package,
+        instruction,
+        pass_id=pass_id,
+        sampling=sampling,
+        max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
+        tag=action.model,
+    )
 
 
 def place(
@@ -265,20 +252,20 @@ def _apply(
     pass_id: str,
     earlier: Sequence[Attempt],
 ) -> Attempt:
-    head = run.commits.tree()
-    tree = job.scaffold.on(head)
-    applied = edited(run, job, package, tree, answer.step.edits)
+    tree = run.commits.tree()
+    applied = _edited(run, job, package, tree, answer.step.edits)
     refusal = ""
     if not applied.result.success:
         from clean_room_agent.execute.edits.feedback import describe
 
         refusal = describe(applied.result)
-    texts = job.scaffold.merged(applied.texts, head)
-    untouched = () if refusal else _untouched_targets(job, applied, tree, texts)
+    untouched = () if refusal else _untouched_targets(job, applied, tree)
     known = {target for one in earlier for target in one.change.untouched}
     if not known.issuperset(untouched):
         refusal = f"nothing was applied, because the step also has to: {', '.join(untouched)}"
-    changes = head.encode(texts) if not refusal else {}
+    # What the answer creates and deletes again was never there.
+    texts = {path: text for path, text in applied.texts.items() if text is not None or path in tree.paths}
+    changes = tree.encode(texts) if not refusal else {}
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
     if refusal:
@@ -312,7 +299,7 @@ def _apply(
     )
 
 
-def edited(
+def _edited(
     run: Run, job: StepJob, package: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
 ) -> Applied:
     """Apply the edits to `tree`, within the rules of the step."""
@@ -325,7 +312,7 @@ def edited(
         uneditable={**_hiding(run, job, tree, edits), **uneditable},
         places=tree.places,
     )
-    return apply_edits(edits, without_rewritten(texts, edits, run.commits.tree()), package, rules)
+    return apply_edits(edits, texts, package, rules)
 
 
 def _hiding(run: Run, job: StepJob, tree: Tree, edits: tuple[PatchEdit, ...]) -> dict[str, str]:
@@ -342,14 +329,12 @@ def _hiding(run: Run, job: StepJob, tree: Tree, edits: tuple[PatchEdit, ...]) ->
     return found
 
 
-def _untouched_targets(
-    job: StepJob, applied: Applied, tree: Tree, texts: Mapping[str, str | None]
-) -> tuple[str, ...]:
-    """The targets that no edit changed and that are not already as wanted, and the scaffold's stubs that are still
-    stubs in the new `texts`. The first time, the step does not count as done because of them.
+def _untouched_targets(job: StepJob, applied: Applied, tree: Tree) -> tuple[str, ...]:
+    """The targets that no edit changed and that are not already as wanted. The first time, the step does not count as done
+    because of them.
     """
     step = job.step
-    touched = {report.file_path for report in applied.result.reports} | set(job.scaffold.paths)
+    touched = {report.file_path for report in applied.result.reports}
     if step.any_of_files and any(target.path in touched for target in step.target_files):
         return ()
     left = []
@@ -358,9 +343,4 @@ def _untouched_targets(
         settled = (target.role == "delete" and not present) or (target.role == "create" and present)
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
-    if job.scaffold.stands:
-        from clean_room_agent.execute.scaffold import stubs_of
-
-        unwritten = stubs_of(texts)
-        left += [f"write {stub.name}" for stub in job.scaffold.stubs if stub in unwritten]
     return tuple(left)

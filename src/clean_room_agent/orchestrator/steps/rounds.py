@@ -21,7 +21,6 @@ from clean_room_agent.execute.implement import (
     usual_answer_tokens,
 )
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.commits import NO_SCAFFOLD, SCAFFOLD_ENTRY, Scaffold
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, fits
@@ -138,9 +137,7 @@ class StepHistory(Struct, kw_only=True):
     """The attempts at a step so far."""
 
     package: ContextPackage | None = None
-    """The context of the newest round, without the scaffold; None before the first."""
-    scaffold: Scaffold | None = None
-    """None until one is asked for."""
+    """The context of the newest round; None before the first."""
     failed: list[Attempt] = field(default_factory=list)
     """The best of each round so far."""
     attempts: list[Attempt] = field(default_factory=list)
@@ -216,26 +213,7 @@ def _make(
     try:
         if history.package is None or numbers[0] == first:
             history.package = context_for(run, job, history.package, ids[0], action, history.refinements)
-        if history.scaffold is None and (
-            scaffold_is_due(run, history.attempts) or run.journal.has(ids[0], SCAFFOLD_ENTRY)
-        ):
-            from clean_room_agent.orchestrator.steps.scaffold_attempt import scaffold_for
-
-            history.scaffold = scaffold_for(
-                run,
-                job,
-                history.package,
-                action,
-                pass_id=ids[0],
-                earlier=history.attempts,
-                known=known is not None,
-            )
-        job = replace(job, scaffold=history.scaffold or NO_SCAFFOLD)
         package = history.package
-        if job.scaffold.stands:
-            from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with
-
-            package = package_with(run, job.scaffold, package)
         placed = [] if known else _place(run, job, history, package, draws, ids)
     except WindowExceeded as error:
         run.recorder.note(f"{error.message} ({error.hint})")
@@ -254,15 +232,6 @@ def _make(
         with run.journal.interrupts.shield():
             record_attempt(run, current, checked, number)
     return history.attempts[-len(numbers) :]
-
-
-def scaffold_is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
-    """Whether suitable steps now begin with a scaffold: always, or once an answer was truncated that would have ended
-    by itself.
-    """
-    if run.limits.solve.scaffold == "auto":
-        return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
-    return run.limits.solve.scaffold == "always"
 
 
 def _open(run: Run, job: StepJob, action: Action, number: int, entry: JournalEntry[CheckedAttempt]) -> Pass:

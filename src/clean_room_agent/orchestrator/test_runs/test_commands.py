@@ -1,10 +1,7 @@
-"""What a test command runs in: the Python that runs the tests, its environment, and what the guard in its processes saw.
-That Python can also check whether files can be imported.
-"""
+"""What a test command runs in: its environment, and what the guard in its processes saw."""
 
 import contextlib
 import json
-import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -24,55 +21,7 @@ from clean_room_agent.languages.test_runner import (
 )
 from clean_room_agent.languages.test_runners import TEST_RUNNERS
 
-PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})
-"""Programs that are next to the interpreter that they run in."""
-STARTERS = frozenset({"uv", "poetry", "pdm", "pipenv", "hatch", "rye", "pixi"})
-"""Programs that start another with `run`."""
 SETS_PATH = re.compile(r"(?<![\w$.-])PYTHONPATH=")
-ANY_PYTHON = '"$(command -v python || command -v python3)"'
-FAULT_CODE = 3
-MAX_WORDS = 600
-
-
-PROGRAM = f"""\
-import importlib, importlib.util, os, sys, traceback
-
-def load(file):
-    folder, name = os.path.split(os.path.splitext(file)[0])
-    parts = [name]
-    while os.path.exists(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
-    known = [os.path.realpath(entry or ".") for entry in sys.path]
-    roots = [root for root in known if (folder + os.sep).startswith(root.rstrip(os.sep) + os.sep)]
-    if roots:
-        rest = os.path.relpath(folder, max(roots, key=len))
-        parts = [part for part in rest.split(os.sep) if part != "."] + parts
-    if parts[-1] == "__init__":
-        parts.pop()
-    if roots and parts and all(part.isidentifier() for part in parts):
-        module = importlib.import_module(".".join(parts))
-        found = os.path.realpath(getattr(module, "__file__", None) or "")
-        if found != file:
-            raise ImportError(".".join(parts) + " is found at another place: " + found)
-        return
-    spec = importlib.util.spec_from_file_location("scaffold_to_be_proven", file)
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-
-for path in sys.argv[1:]:
-    try:
-        load(os.path.realpath(path))
-    except BaseException as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if frame.filename == os.path.realpath(path)]
-        place = "line %d: " % own[-1].lineno if own else ""
-        words = "".join(traceback.format_exception_only(type(error), error)).strip()
-        print("cannot import %s: %s%s" % (path, place, words))
-        sys.exit({FAULT_CODE})
-"""
-
-
 GUARD = Path(__file__).parent / "guard"
 """The folder of what the processes load, mounted read-only for them."""
 FOLDER_VARIABLE = "CRA_TEST_REPORTS"
@@ -93,45 +42,6 @@ DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_
 """Prefixes of variables that are dropped: git's own, and those of a pytest that this program may be running under."""
 
 
-def import_command(test_command: str, paths: Iterable[str]) -> str:
-    """A shell command that imports the files (paths relative to the top) with the interpreter that runs the tests."""
-    return f"{interpreter_of(test_command)} -c {shlex.quote(PROGRAM)} {shlex.join(paths)}"
-
-
-def interpreter_of(command: str) -> str:
-    """The command that starts the Python of a test command, with the variables that the command sets; otherwise any
-    Python.
-    """
-    for found, _ in simple_commands(command):
-        words = [word.text for word in found]
-        start = next((at for at, word in enumerate(words) if not ASSIGNMENT.match(word)), len(words))
-        settings, rest = words[:start], words[start:]
-        if not rest:
-            continue
-        name = posixpath.basename(rest[0])
-        if PYTHON.fullmatch(name):
-            program = [rest[0]]
-        elif name in RUNNERS and "/" in rest[0]:
-            program = [posixpath.join(posixpath.dirname(rest[0]), "python")]
-        elif name in STARTERS and rest[1:2] == ["run"]:
-            program = [*rest[:2], "python"]
-        elif name in RUNNERS:
-            return " ".join([*map(_quoted_assignment, settings), ANY_PYTHON])
-        else:
-            continue
-        return " ".join([*map(_quoted_assignment, settings), shlex.join(program)])
-    return ANY_PYTHON
-
-
-def import_fault(returncode: int, said: str) -> tuple[str, bool]:
-    """Why the files could not be imported, "" if they could; and whether the files are the cause."""
-    if returncode == 0:
-        return "", False
-    if returncode == FAULT_CODE:
-        return said.strip()[-MAX_WORDS:], True
-    return f"the import could not be tried: exit code {returncode}", False
-
-
 def program_of(command: str) -> str:
     """The program that the command starts first, as far as its text says; "" if the shell has to find it out."""
     for words, _ in simple_commands(command):
@@ -139,11 +49,6 @@ def program_of(command: str) -> str:
         if program:
             return "" if set(program) & set("$`~*?[{<>") else program
     return ""
-
-
-def _quoted_assignment(word: str) -> str:
-    name, _, value = word.partition("=")
-    return f"{name}={shlex.quote(value)}"
 
 
 class Watched(Struct, frozen=True, kw_only=True):

@@ -1,13 +1,12 @@
-"""The pages of `cra report`: their content, a function of the record, and their HTML, one file each, including its style, which
-loads nothing else and makes no requests.
+"""The page of `cra report`: its content, a function of the record, and its HTML, one file including its style, which loads nothing
+else and makes no requests.
 """
 
 import base64
 import functools
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ from pygments.lexers import DiffLexer
 
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.names import counted, short_id
-from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.raw.analysis import RunCost
 from clean_room_agent.db.raw.passes import ValidationRow
 from clean_room_agent.db.raw.runs import recorded_evidence
 from clean_room_agent.db.rows import Connection
@@ -31,87 +28,10 @@ from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import weights
 from clean_room_agent.report.page.plan_list import PlannedPart, planned_parts
 from clean_room_agent.report.run_view import notes, run_object
-from clean_room_agent.report.stats import WHAT_IS_LOST
 from clean_room_agent.report.summary import Ending, TestsTouched, duration, touched_on_record
 from clean_room_agent.report.time_lanes import TimeLanes, time_lanes
-from clean_room_agent.report.trace import RunTrace, ended_words, seconds_between, tokens_of
+from clean_room_agent.report.trace import RunTrace, ended_words, tokens_of
 from clean_room_agent.report.validation import counts, outputs
-from clean_room_agent.training.credit import STAGES, Waterfall
-
-MOST_DAYS = 60
-
-
-class Tally(Struct, frozen=True, kw_only=True):
-    """Runs of one period or model, by how they ended."""
-
-    name: str
-    runs: int
-    complete: int
-    unproven: int
-    partial: int
-    """Those that wait for a person, too."""
-    failed: int
-    tokens: int
-    seconds: float
-    """Of the ended ones."""
-
-
-class RunsPage(Struct, frozen=True, kw_only=True):
-    """The page of all runs."""
-
-    total: Tally
-    periods: tuple[Tally, ...]
-    """By day, or by month if there are many days."""
-    models: tuple[Tally, ...]
-    lost: tuple[tuple[str, int, str], ...]
-    """(stage, how many runs were lost there, what was lost)."""
-    unattributed: tuple[tuple[str, int], ...]
-    """(why a failed run is charged to no stage, how many)."""
-    runs: tuple[tuple[RunCost, float | None], ...]
-    """The newest first, each with its seconds; None if it has not ended."""
-
-
-def runs_page(costs: Sequence[RunCost], waterfall: Waterfall) -> RunsPage:
-    """The page.
-
-    Raises:
-        RecordError: a timestamp in the record is invalid.
-    """
-    many = len({cost.timestamp[:10] for cost in costs}) > MOST_DAYS
-    return RunsPage(
-        total=_tally("all", costs),
-        periods=_tallies((cost.timestamp[: 7 if many else 10], cost) for cost in costs),
-        models=_tallies((cost.model or "not recorded", cost) for cost in costs),
-        lost=tuple((stage, waterfall.by_stage[stage], WHAT_IS_LOST[stage]) for stage in STAGES),
-        unattributed=tuple((str(why), count) for why, count in waterfall.unattributed.items()),
-        runs=tuple((cost, _seconds(cost)) for cost in reversed(costs)),
-    )
-
-
-def _seconds(cost: RunCost) -> float | None:
-    return seconds_between(cost.timestamp, cost.completed_at)
-
-
-def _tallies(named: Iterable[tuple[str, RunCost]]) -> tuple[Tally, ...]:
-    groups: dict[str, list[RunCost]] = {}
-    for name, cost in named:
-        groups.setdefault(name, []).append(cost)
-    return tuple(_tally(name, groups[name]) for name in sorted(groups))
-
-
-def _tally(name: str, costs: Sequence[RunCost]) -> Tally:
-    ended = Counter(cost.status for cost in costs)
-    return Tally(
-        name=name,
-        runs=len(costs),
-        complete=ended[RunStatus.COMPLETE],
-        unproven=ended[RunStatus.UNPROVEN],
-        partial=ended[RunStatus.PARTIAL] + ended[RunStatus.NEEDS_HUMAN],
-        failed=ended[RunStatus.FAILED],
-        tokens=sum(cost.tokens for cost in costs),
-        seconds=sum(_seconds(cost) or 0.0 for cost in costs),
-    )
-
 
 OF_RUN = {"baseline": "before", "final": "after", "restored": "after, with the tests restored"}
 """Kinds of test runs whose whole output is on the page; for an attempt, only the failures are."""
@@ -192,11 +112,6 @@ def run_html(page: RunPage) -> str:
     """The page of a run. All text is escaped here; invisible characters must have been replaced before."""
     places = {entry.place: f"pass-{number}" for number, entry in enumerate(page.trace.passes, 1)}
     return _rendered("run.html.j2", page=page, places=places, of_run=OF_RUN)
-
-
-def runs_html(page: RunsPage) -> str:
-    """The page of all runs, likewise."""
-    return _rendered("runs.html.j2", page=page)
 
 
 def is_report(path: Path) -> bool:

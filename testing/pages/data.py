@@ -1,8 +1,7 @@
-"""Writes the page on data from the `.sql` files: `python -m clean_room_agent.db.schema_page [PAGE]`."""
+"""The page `planning/data.md`, from the `.sql` files: `python -m testing.pages.data > planning/data.md` renews it."""
 
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
@@ -14,7 +13,7 @@ from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations
 HEADER = """\
 # Data: three databases, one folder
 
-<!-- Written by `python -m clean_room_agent.db.schema_page`; edit that module or the `.sql` files, not this page. -->
+<!-- Written by `python -m testing.pages.data`; edit that module or the `.sql` files, not this page. -->
 
 ```
 <repo>/.clean_room/            0700, holds its own .gitignore with "*"; the user's .gitignore is never edited
@@ -43,7 +42,7 @@ brought up to date first. Every file of the folder is 0600, whatever the umask, 
 - A migration is a file `db/schema/<role>/000N_<what>.sql`; it and its number are committed together. Files are only ever
   added: those that a release carried never change.
 - Rows of the record are never deleted, but by `cra prune`: whole runs, each in one transaction (`db.raw.pruning`), in which
-  alone the triggers that forbid it are away. An event `pruned` says before what goes of a run whose record stays.
+  alone the triggers that forbid it are away. An event `pruned` says before that a run goes.
 - The record is written through one connection of a process (`db.raw.record.Record`), by one thread at a time. `write` returns
   when its row is committed and synced; what was posted before is in the same commit. Copies of a live database are made by
   SQLite's backup, never by copying the file.
@@ -90,17 +89,9 @@ ORDER BY (SELECT min(m.rowid) FROM sqlite_master AS m WHERE m.tbl_name = sqlite_
 """
 
 
-def page(folder: Path = SCHEMA_FOLDER) -> str:
-    """The whole page, from the migrations under `folder`."""
-    return HEADER + "".join(_role_section(role, folder / role) for role in get_args(Role))
-
-
-def main(arguments: list[str]) -> None:
-    """Write the page to the named file, or to standard output."""
-    if arguments:
-        Path(arguments[0]).write_text(page(), encoding="utf-8")
-    else:
-        sys.stdout.write(page())
+def page() -> str:
+    """The whole page."""
+    return HEADER + "".join(_role_section(role, SCHEMA_FOLDER / role) for role in get_args(Role))
 
 
 def _role_section(role: Role, folder: Path) -> str:
@@ -123,4 +114,4 @@ def _role_section(role: Role, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(page(), end="")  # noqa: T201 - its output is the page
