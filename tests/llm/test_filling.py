@@ -16,7 +16,7 @@ from clean_room_agent.errors import ReplayMismatch, ServerBusy, WindowExceeded
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.filling import MADE_UP_GAPS, FillRequest
-from clean_room_agent.llm.transport import ChatRequest, RawAnswer
+from clean_room_agent.llm.transport import RawAnswer
 from clean_room_agent.llm.transports import ollama, openai
 from clean_room_agent.llm.transports.replay import ReplayTransport
 
@@ -171,23 +171,3 @@ def test_a_server_that_does_not_stop_is_cut_at_the_stop() -> None:
     reply = model_client(transport, sink).fill(GAP, pass_id="t:p")
     assert (reply.text, reply.whole) == ("    b = a", True)
     assert sink.readings[-1][1] is AnswerReading.PARSED
-
-
-def test_a_second_model_fills_gaps_if_it_can() -> None:
-    sink = MemorySink()
-    asked: list[str] = []
-
-    def answer(request: ChatRequest) -> str:
-        asked.append(request.model.tag)
-        right: dict[str, str] = {gap.request.shown: gap.right[0] for gap in MADE_UP_GAPS}
-        return "pass" if request.model.tag == "other:1b" else right.get(request.prompt, LINE)
-
-    config = models_config(filling="small:0.5b")
-    client = model_client(ScriptedTransport(answer), sink, config=config)
-    assert client.fillers(pass_id="t:p") == ("coding", "filling")
-    assert client.fill(GAP, pass_id="t:p", item="a.py:2", role="filling").text == "    b = a"
-    assert asked[-1] == "small:0.5b"
-    again = model_client(ReplayTransport(sink.calls), MemorySink(), config=config)
-    assert again.fillers(pass_id="t:p") == ("coding", "filling")
-    unable = models_config(filling="other:1b")
-    assert model_client(ScriptedTransport(answer), sink, config=unable).fillers(pass_id="t:p") == ("coding",)

@@ -147,21 +147,6 @@ def test_a_role_may_have_a_server_of_its_own() -> None:
     assert models.at("another", "coding") == coding
 
 
-def test_a_second_model_for_gaps_has_the_server_and_settings_of_coding_unless_it_has_its_own() -> None:
-    one = models_config(servers=TWO, temperature={"coding": 0.5})
-    assert "filling" not in one.roles
-    assert one.tag_of("filling") == one.coding
-    two = models_config(servers=TWO, filling="small:0.5b", temperature={"coding": 0.5})
-    assert "small:0.5b" in two.tags()
-    assert two.at("small:0.5b", "filling").base_url == "http://127.0.0.1:2"
-    assert (two.temperature.of("filling"), two.escalation.of("filling")) == (0.5, ())
-    own = models_config(servers={"filling": {"base_url": "http://127.0.0.1:3"}}, filling="small:0.5b")
-    assert [one.base_url for one in own.each_server()] == [own.base_url, "http://127.0.0.1:3"]
-    assert own.at("small:0.5b", "filling").base_url == "http://127.0.0.1:3"
-    with pytest.raises(ConfigError, match="would be asked for at"):
-        models_config(servers={"filling": {"base_url": "http://127.0.0.1:3"}})
-
-
 def test_the_key_of_one_server_goes_to_no_other() -> None:
     models = models_config(servers={"coding": {"base_url": "http://127.0.0.1:2"}}, api_key_env="KEY")
     assert models.for_role("coding").api_key_env is None

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from testing.runs.solving import MENDED_MONEY, TILL, Script, make_project
-from testing.servers.ollama_server import OllamaServer
+from testing.runs.solving import MENDED_MONEY, TILL, make_project
 
 from clean_room_agent.execute.implement import IMPLEMENT
 
@@ -59,15 +58,3 @@ def test_the_planned_route_is_told_what_was_tried_in_vain(tmp_path: Path) -> Non
     prompts = [call.request.prompt for call in told.recorded.calls_of("implement")]
     assert len(prompts) > 1
     assert all(line in prompt for prompt in prompts)
-
-
-def test_a_second_model_is_asked_for_gaps_and_a_replay_repeats_it(tmp_path: Path) -> None:
-    till = make_project(tmp_path)
-    models = ("coder:3b", "thinker:4b", "small:0.5b")
-    with OllamaServer(Script(till.oracle), models=models, fills="rightly") as server:
-        told = till.solve(server, solve=DIRECT, models={"filling": "small:0.5b"})
-    assert told.code == 0, told.err
-    asked = {(call.site.call_type, call.model.tag) for call in till.recorded().calls}
-    assert {("fill", "coder:3b"), ("fill", "small:0.5b")} <= asked
-    assert ("function", "small:0.5b") not in asked
-    assert till.cra("replay", "@").code == 0

@@ -22,7 +22,7 @@ from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_time_span
 from clean_room_agent.folders import home_folder
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.llm.model_config import ModelsConfig, host_of, is_loopback
+from clean_room_agent.llm.model_config import ROLES, ModelsConfig, host_of, is_loopback
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
@@ -181,7 +181,7 @@ def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
     router, models = services.router, services.settings.models
     return tuple(
         (role, router.resolve(role, role).tag, router.window(role).context)
-        for role in models.roles
+        for role in ROLES
         if role != "classifier" or models.classifier is not None
     )
 

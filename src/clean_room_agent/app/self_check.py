@@ -108,7 +108,7 @@ VERDICT_PROMPT: Prompt[CheckInputs, Choice] = Prompt(
 )
 
 
-PROBED: tuple[Role, ...] = ("classifier", "reasoning", "filling", "coding")
+PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
 """Roles in this order; if they share a model, the last is named."""
 
 

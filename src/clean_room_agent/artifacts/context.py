@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     without_line_end,
 )
 
-Role = Literal["classifier", "reasoning", "coding", "filling"]
+Role = Literal["classifier", "reasoning", "coding"]
 Mode = Literal["plan", "implement", "train_plan", "curate_data"]
 Detail = Literal["primary", "supporting", "type_context"]
 """primary: shown whole and editable; supporting: signature and docstring; type_context: only the signature."""

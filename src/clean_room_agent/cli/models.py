@@ -26,7 +26,7 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.db.raw.analysis import CallSums
 from clean_room_agent.errors import CraError
-from clean_room_agent.llm.model_config import ModelsConfig
+from clean_room_agent.llm.model_config import ROLES, ModelsConfig
 from clean_room_agent.llm.probes import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ModelDetails, ModelServer
@@ -36,7 +36,6 @@ PURPOSES: dict[Role, str] = {
     "coding": "writes the edits",
     "reasoning": "plans and judges",
     "classifier": "answers yes or no",
-    "filling": "fills gaps, in turn with coding",
 }
 
 
@@ -52,7 +51,7 @@ class ModelJob(Struct, frozen=True, kw_only=True):
     """A job of a model."""
 
     name: str
-    """coding, reasoning, classifier, filling; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
+    """coding, reasoning, classifier; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
     purpose: str
     tag: str
     window: int | None
@@ -135,10 +134,10 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
 def _jobs(router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None) -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
-    for role in models.roles:
+    for role in ROLES:
         tag = router.resolve(role, "").tag
         named.append((role, PURPOSES[role], tag, router.window(role).context))
-    for role in models.roles:
+    for role in ROLES:
         for place, tag in enumerate(router.escalation(role), start=1):
             purpose = f"asked {_ordinal(place)} when {role} is stuck"
             named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))

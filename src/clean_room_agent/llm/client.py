@@ -107,7 +107,7 @@ class ModelClient:
         self._biases = biases
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
-        self._fills_gaps: dict[str, bool] = {}
+        self._fills_gaps: bool | None = None
         """Whether the coding model does; None until it was found out."""
         self._fills_lock = threading.Lock()
         self._copies = copies
@@ -182,10 +182,8 @@ class ModelClient:
         self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
         return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
-    def fill(
-        self, request: "FillRequest", *, pass_id: str, item: str = "", role: Role = "coding"
-    ) -> "FillReply":
-        """Ask the role's model for the text of a gap, if it `can_fill`.
+    def fill(self, request: "FillRequest", *, pass_id: str, item: str = "") -> "FillReply":
+        """Ask the coding model for the text of a gap, if it `can_fill`.
 
         Raises:
             WindowExceeded: the request does not fit the model's window, or the server would cut it; nothing of it counts.
@@ -194,7 +192,7 @@ class ModelClient:
         """
         from clean_room_agent.llm.filling import FILL_NAME, FillReply, mean_logprob
 
-        model = self._router.resolve(role, FILL_NAME)
+        model = self._router.resolve("coding", FILL_NAME)
         question = _gap_question(request, model)
         _require_fit(question, FILL_NAME)
         site = CallSite(pass_id=pass_id, call_type=FILL_NAME, item=item)
@@ -216,8 +214,8 @@ class ModelClient:
             mean_logprob=mean_logprob(done.raw),
         )
 
-    def can_fill(self, *, pass_id: str, role: Role = "coding") -> bool:
-        """Whether the role's model, on its server, fills gaps rightly: most of those that are made up to find out.
+    def can_fill(self, *, pass_id: str) -> bool:
+        """Whether the coding model, on its server, fills gaps rightly: most of those that are made up to find out.
 
         Found out once for a server, a model and its digest. The calls that show it are recorded in each run, so that a replay
         finds out the same.
@@ -229,19 +227,9 @@ class ModelClient:
         from clean_room_agent.llm.filling import FILL_PROBE_NAME
 
         with self._fills_lock:
-            model = self._router.resolve(role, FILL_PROBE_NAME)
-            if model.tag not in self._fills_gaps:
-                self._fills_gaps[model.tag] = self._fills(model, pass_id)
-            return self._fills_gaps[model.tag]
-
-    def fillers(self, *, pass_id: str) -> tuple[Role, ...]:
-        """The roles whose models fill gaps: of coding, and of filling where it has a model.
-
-        Raises:
-            ModelError, ReplayMismatch: as `can_fill`.
-        """
-        has_model: tuple[Role, ...] = ("filling",) if self._router.models.filling else ()
-        return tuple(role for role in ("coding", *has_model) if self.can_fill(pass_id=pass_id, role=role))
+            if self._fills_gaps is None:
+                self._fills_gaps = self._fills(self._router.resolve("coding", FILL_PROBE_NAME), pass_id)
+            return self._fills_gaps
 
     def _fills(self, model: ModelConfig, pass_id: str) -> bool:
         from clean_room_agent.llm.filling import LEAST_RIGHT, MADE_UP_GAPS
@@ -260,8 +248,7 @@ class ModelClient:
         from clean_room_agent.llm.filling import FILL_PROBE_NAME
 
         question = _gap_question(gap.request, model)
-        item = gap.name if model.role == "coding" else f"{gap.name} {model.role}"
-        site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=item)
+        site = CallSite(pass_id=pass_id, call_type=FILL_PROBE_NAME, item=gap.name)
         done, key = self._measure_or_recall(question, site)
         right = gap.is_right(gap.request.up_to_stop(done.raw.text)[0])
         shares = (("right", float(right)), ("wrong", float(not right)))

@@ -31,7 +31,7 @@ OWN_FIELDS = frozenset(
     )
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""
-ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier", "filling")
+ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 CLOUD = "Ollama's cloud"
 """What a forwarding server is said to send prompts to where it names no machine."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -40,7 +40,7 @@ _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?")
 
 
 class PerRole(ConfigSlice, Generic[ValueT], frozen=True, kw_only=True):
-    """One value for each role; filling has that of coding."""
+    """One value for each role."""
 
     coding: ValueT
     reasoning: ValueT
@@ -48,7 +48,7 @@ class PerRole(ConfigSlice, Generic[ValueT], frozen=True, kw_only=True):
 
     def of(self, role: Role) -> ValueT:
         """The role's value."""
-        return {"reasoning": self.reasoning, "classifier": self.classifier}.get(role, self.coding)
+        return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[role]
 
 
 Temperature = Annotated[float, Meta(ge=0, le=2, description="0 takes the likeliest token each time")]
@@ -130,11 +130,6 @@ class Servers(PerRole[ServerConfig | None], frozen=True, kw_only=True):
     classifier: Annotated[
         ServerConfig | None, Meta(description="default: that of reasoning, unless it has a model of its own")
     ] = None
-    filling: Annotated[ServerConfig | None, Meta(description="default: that of coding")] = None
-
-    def of(self, role: Role) -> ServerConfig | None:
-        """The role's own server."""
-        return (self.filling or self.coding) if role == "filling" else PerRole.of(self, role)
 
 
 NO_SERVERS = Servers()
@@ -151,12 +146,6 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
     reasoning: Annotated[NonEmpty, Meta(description="plans and judges")]
     classifier: Annotated[
         NonEmpty | None, Meta(description="yes/no judgments; default: the reasoning model")
-    ] = None
-    filling: Annotated[
-        NonEmpty | None,
-        Meta(
-            description="fills gaps in turn with the coding model, which errs elsewhere; a smaller one of its family, say; default: none"
-        ),
     ] = None
     servers: Annotated[Servers, Meta(description="by role")] = field(default_factory=Servers)
     overrides: Annotated[dict[str, str], Meta(description="another model for one prompt or stage")] = field(
@@ -264,16 +253,9 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
 
     def tag_of(self, role: Role) -> str:
         """The role's model."""
-        return {
-            "coding": self.coding,
-            "filling": self.filling or self.coding,
-            "classifier": self.classifier or self.reasoning,
-        }.get(role, self.reasoning)
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """The roles that have a model."""
-        return ROLES if self.filling is not None else tuple(role for role in ROLES if role != "filling")
+        return {"coding": self.coding, "classifier": self.classifier or self.reasoning}.get(
+            role, self.reasoning
+        )
 
     def server_of(self, role: Role) -> ServerConfig | None:
         """The role's own server; None where it is that of `[models]`."""
@@ -333,8 +315,9 @@ class BudgetConfig(RoleBudget, frozen=True, kw_only=True):
     classifier: Annotated[RoleBudget | None, Meta(description="where the classifier's window differs")] = None
 
     def of(self, role: Role) -> RoleBudget:
-        """The role's budget; filling has that of coding."""
-        return {"reasoning": self.reasoning, "classifier": self.classifier}.get(role, self.coding) or self
+        """The role's budget."""
+        own = {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[role]
+        return own or self
 
 
 def is_cloud_tag(tag: str) -> bool:

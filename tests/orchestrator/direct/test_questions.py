@@ -9,7 +9,6 @@ from testing.client.model_client import model_client
 from testing.client.scripted_transport import ScriptedTransport
 from testing.runs.memory_run import pytest_run
 
-from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms.place import SAME, Assignment, Place
 from clean_room_agent.orchestrator.direct.candidates import Answered, GoalRun, TriedAnswer
@@ -60,7 +59,6 @@ def rounds(
     probed: list[bool] | None = None,
     solve: SolveConfig = SOLVE,
     goal: GoalTest = GOAL,
-    roles: tuple[Role, ...] = ("coding",),
 ) -> Iterator[list[PlaceQuestion]]:
     models = model_client(ScriptedTransport(lambda _: ""), MemorySink(), window=8_192)
     texts = {one.commit: one.text for one in candidates}
@@ -69,13 +67,13 @@ def rounds(
         del path
         return texts.get(commit) or next(one.text for one in candidates if one.commit == commit)
 
-    def fillers() -> tuple[Role, ...]:
+    def can_fill() -> bool:
         if probed is not None:
             probed.append(fills)
-        return roles if fills else ()
+        return fills
 
     assignment = replace(ASSIGNMENT, goals=(goal,))
-    questions = Questions(models, targets, assignment, AT_BASE, text, fillers=fillers, solve=solve)
+    questions = Questions(models, targets, assignment, AT_BASE, text, fills=can_fill, solve=solve)
     return questions.rounds(candidates)
 
 
@@ -170,16 +168,6 @@ def test_where_one_holds_the_last_round_is_less_of_its_change_without_a_model() 
     texts = [one.write(one.send("")) for one in last]
     assert texts == [TEXT.replace("+=", "-="), TEXT.replace("+= value", "+= value + 1")]
     assert all(one.is_smaller for one in last)
-
-
-def test_models_that_fill_gaps_are_asked_in_turn() -> None:
-    asked = [items(one) for one in rounds([], TOTAL, roles=("coding", "filling")) if one]
-    first, second, third = (one[0] for one in asked[:3])
-    assert first.startswith("a.py::total masked")
-    assert (second, third.startswith("filling")) == (asked[1][0], True)
-    assert f"filling {first}" == third
-    assert any("function" in item for one in asked for item in one)
-    assert not [item for one in asked for item in one if "filling" in item and "masked" not in item]
 
 
 def held(item: str, text: str) -> TriedAnswer:

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Role
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.format import unescaped
 from clean_room_agent.execute.edits.search_replace import line_of
@@ -115,11 +114,11 @@ class Questions:
         at_base: GoalRun,
         texts: Callable[[str, str], str],
         *,
-        fillers: Callable[[], Sequence[Role]],
+        fills: Callable[[], bool],
         solve: SolveConfig,
     ) -> None:
-        """`texts` gives the text of a file in a candidate's commit; `fillers`: the roles whose models fill gaps, which is asked once,
-        and only if there is one; `solve` says in which forms they are asked.
+        """`texts` gives the text of a file in a candidate's commit; `fills`: whether the model fills gaps, which is asked once,
+        and only if there is one; `solve` says in which forms it is asked.
         """
         self._solve = solve
         self._models = models
@@ -127,7 +126,7 @@ class Questions:
         self._at_base = at_base
         self._targets = targets
         self._texts = texts
-        self._fillers = cache(fillers)
+        self._fills = cache(fills)
         self._unwritten = {
             (target.place.path, target.place.name)
             for target in targets
@@ -223,12 +222,7 @@ class Questions:
             yield from (sweep.worded(count) for sweep in unwritten)
         if self._solve.forms[:1] != ("masked",):
             yield [question for sweep in likeliest for question in sweep.worded(1)]
-        filled = [
-            sweep
-            for target in targets
-            if not is_stub(Parsed(target.place.path, target.text), target.place)
-            for sweep in self._filled(target, assignment, candidates, base)
-        ]
+        filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
         yield from self._nearer(base, candidates)
@@ -236,19 +230,6 @@ class Questions:
         for _ in range(worded.MOST_DRAWS):
             yield from self._gaps(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in likeliest)
-
-    def _filled(
-        self,
-        target: Target,
-        assignment: Assignment,
-        candidates: Sequence[TriedAnswer],
-        base: TriedAnswer | None,
-    ) -> list["_Sweep"]:
-        """One for each model that fills gaps: each errs elsewhere."""
-        return [
-            _Sweep(self._models, target, assignment, candidates, self._solve, base=base, role=role)
-            for role in self._fillers()
-        ]
 
     def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
         """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
@@ -285,11 +266,12 @@ class Questions:
             place = None if target is None else _moved(target, one.text)
             if target is None or place is None:
                 continue
-            changed = replace(target, place=place, text=one.text)
-            assert one.goals is not None, "those are nearer that gave something"
-            yield from self._gaps(
-                self._filled(changed, left_to_do(self._assignment, one.goals), candidates, one)
-            )
+            if self._fills():
+                changed = replace(target, place=place, text=one.text)
+                assert one.goals is not None, "those are nearer that gave something"
+                left = left_to_do(self._assignment, one.goals)
+                sweep = _Sweep(self._models, changed, left, candidates, self._solve, base=one)
+                yield from self._gaps([sweep])
             sweep = _Sweep(
                 self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
             )
@@ -309,17 +291,14 @@ class _Sweep:
         *,
         base: TriedAnswer | None = None,
         failed: TriedAnswer | None = None,
-        role: Role = "coding",
     ) -> None:
-        """`base`: the candidate in whose tree the place is; `failed`: one that is shown; `role`: whose model fills gaps."""
+        """`base`: the candidate in whose tree the place is; `failed`: one that is shown."""
         self._models = models
-        self._role = role
         self._target = target
         self.suspicion = target.suspicion
         self.place = (target.place.path, target.place.name)
         self._base = 0 if base is None else base.number
         self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
-        self._name += f"{role} " if role != "coding" else ""
         self._candidates = candidates
         self._likeliest: dict[str, Mask] = {}
         """By question: what the likeliest answer was asked for."""
@@ -342,6 +321,11 @@ class _Sweep:
                 failed=_shown_failure(failed) if failed else "",
             )
 
+    @property
+    def is_stub(self) -> bool:
+        """Whether the definition has still to be written."""
+        return is_stub(Parsed(self._target.place.path, self._target.text), self._target.place)
+
     def gaps(self) -> list[PlaceQuestion]:
         """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
         self._natural.update(
@@ -362,7 +346,7 @@ class _Sweep:
             self._likeliest[item] = request.mask
 
         def send(pass_id: str) -> Answered:
-            reply = self._models.fill(request.fill, pass_id=pass_id, item=item, role=self._role)
+            reply = self._models.fill(request.fill, pass_id=pass_id, item=item)
             return Answered(
                 text=reply.text,
                 call_id=reply.call_id,

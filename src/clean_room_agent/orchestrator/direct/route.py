@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Role, Subject
+from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction, gives
@@ -97,16 +97,16 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         return False
     solve = run.limits.solve
 
-    def fillers() -> tuple[Role, ...]:
+    def fills() -> bool:
         if "masked" not in solve.forms:
-            return ()
+            return False
         run.recorder.observer.notice(PassProgress(doing="asking whether the model fills gaps"))
-        return run.models.fillers(pass_id=pass_of(run))
+        return run.models.can_fill(pass_id=pass_of(run))
 
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
-    questions = Questions(run.models, targets, assignment, at_base.ran, text, fillers=fillers, solve=solve)
+    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills, solve=solve)
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
