@@ -60,6 +60,12 @@ def test_else_into_one_that_uses_the_code_and_that_the_command_runs(runs: Runs) 
     assert (home.path, home.unittest) == ("tests/unit/test_all.py", True)
 
 
+def test_none_into_code_whose_documentation_is_run(runs: Runs) -> None:
+    outcomes: dict[str, Outcome] = {"src/pkg/text.py::src.pkg.text.slugify": "failed", **OUTCOMES}
+    home = runs(outcomes).home(definition("src/pkg/text.py"))
+    assert home.path == "tests/unit/test_text.py"
+
+
 def test_else_into_a_new_one_where_most_tests_are(runs: Runs) -> None:
     home = runs(OUTCOMES).home(definition("src/pkg/other.py", "tests/test_left_out.py"))
     assert (home.path, home.text) == ("tests/unit/test_other.py", "")

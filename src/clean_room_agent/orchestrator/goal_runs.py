@@ -44,6 +44,8 @@ MAX_SEEN = 1_000_000
 MOST_TEST_FILES = 5
 """Of a definition, which are read to see how tests import its module."""
 BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
+DOCTEST = re.compile(r"\.py::\w*\.[\w.]*\Z")
+"""The name of a module's documentation that pytest runs."""
 INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
 """The message of a call such as `split()`, by which a report only names the function."""
 MISSING = re.compile(
@@ -267,13 +269,13 @@ class GoalRuns:
 
 
 def _files_run(baseline: TestRun, paths: frozenset[str]) -> frozenset[str]:
-    """The files of tests of which the run ran some."""
+    """The files of tests of which the run ran some; not those of which it ran the documentation alone."""
     found: set[str] = set()
     modules = [path for path in paths if is_test_module(path) and path.endswith(".py")]
     # Some runners of JavaScript name no files: then those that are called like tests are taken for run.
     scripts = [path for path in paths if is_test_module(path) and _language(path) == "script"]
     for name in baseline.report.outcomes:
-        for path in files_meant(name):
+        for path in () if DOCTEST.search(name) else files_meant(name):
             if path in paths:
                 found.add(path)
                 break
