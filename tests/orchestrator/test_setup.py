@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from testing.client.model_client import NOW
+from testing.repositories import make_repository
 from testing.runs.memory_commits import REPOSITORY
 from testing.runs.memory_run import (
     TASK,
@@ -20,6 +21,9 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.errors import ModelError
 from clean_room_agent.git.commits import Snapshot
+from clean_room_agent.git.refs import list_refs
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.orchestrator import setup
 from clean_room_agent.orchestrator.events import Note, RunStarted
 from clean_room_agent.orchestrator.setup import (
     RunParts,
@@ -121,6 +125,17 @@ def test_a_run_that_goes_on_has_the_snapshot_that_it_began_with(project: MemoryP
     (started,) = (event for event in project.observer.events if isinstance(event, RunStarted))
     assert started.uncommitted == ("a.py",)
     assert started.excluded == (("big.bin", "too large"),)
+
+
+def test_refs_of_a_run_whose_record_is_gone_are_in_nobody_s_way(
+    project: MemoryProject, tmp_path: Path
+) -> None:
+    repo = open_repository(make_repository(tmp_path / "real", {"a.py": "a = 0\n"}))
+    for name in ("base", "step"):
+        repo.git("update-ref", f"refs/cra/{TASK_ID}/{name}", repo.head)
+    memory = project.open(lambda _: "")
+    taken = setup._snapshot(replace(parts_of(memory, replay_of=None), repo=repo))
+    assert list_refs(repo, f"refs/cra/{TASK_ID}/") == {f"refs/cra/{TASK_ID}/base": taken.commit}
 
 
 def test_a_snapshot_of_an_earlier_version_is_read() -> None:

@@ -129,9 +129,8 @@ def _snapshot(parts: RunParts) -> Snapshot:
         return Snapshot(commit=parts.replay_of)
     if resumed is not None and resumed.snapshot_commit:
         return recorded_snapshot(resumed)
-    base = f"refs/cra/{task_id}/base"
-    if resumed is not None and base in list_refs(repo, base):
-        delete_ref(repo, base)  # the record does not know what is in it, so nothing came of it
+    for ref in list_refs(repo, f"refs/cra/{task_id}/"):
+        delete_ref(repo, ref)  # no record knows what is in it, so nothing came of it
     return snapshot(
         repo,
         task_id,
