@@ -176,6 +176,10 @@ def test_goal_tests_that_stay_red_make_the_result_partial(project: MemoryProject
     [
         ("all-pass", "a = 1\n", RunStatus.PARTIAL, f"{FAILED_BEFORE}: tests/test_b.py::test"),
         ("no-new-failures", "a = 1\n", RunStatus.COMPLETE, ""),
+        ("goals", "a = 1\n", RunStatus.COMPLETE, ""),
+        ("untested", "a = 1\n", RunStatus.COMPLETE, ""),
+        ("green", "a = 1\n", RunStatus.COMPLETE, ""),
+        ("goals", "a = 2\n", RunStatus.PARTIAL, "failing: tests/test_a.py::test, tests/test_b.py::test"),
         ("all-pass", "a = 2\n", RunStatus.PARTIAL, "failing: tests/test_a.py::test, tests/test_b.py::test"),
     ],
 )
@@ -189,6 +193,30 @@ def test_a_test_that_failed_before_and_is_no_goal_is_told_from_what_the_run_lack
     with memory_project(tmp_path, FILES, other_fails) as project:
         _, end = ended(project, {"a.py": text}, goals=mine, testing={"accept": accept})
     assert (end.result.status, end.result.reason) == (status, reason)
+
+
+@pytest.mark.parametrize("goals", [None, Goals()], ids=["all are goals", "none is known"])
+@pytest.mark.parametrize("accept", ["goals", "untested", "green", "all-pass"])
+def test_of_several_red_tests_one_that_passes_is_not_enough(
+    accept: str, goals: Goals | None, tmp_path: Path
+) -> None:
+    def other_fails(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {**of_files(files), "tests/test_b.py::test": "failed"}
+
+    with memory_project(tmp_path, FILES, other_fails) as project:
+        _, end = ended(project, {"a.py": "a = 1\n"}, testing={"accept": accept}, goals=goals)
+    assert (end.result.status, end.result.reason) == (RunStatus.PARTIAL, "failing: tests/test_b.py::test")
+
+
+def test_a_test_that_broke_is_not_excused_by_one_that_failed_before(tmp_path: Path) -> None:
+    def another_breaks(files: Mapping[str, str]) -> dict[str, Outcome]:
+        broken: Outcome = "failed" if "= 1" in files["a.py"] else "passed"
+        return {**of_files(files), "tests/test_b.py::test": "failed", "tests/test_c.py::test": broken}
+
+    mine = Goals(tests=(GoalTest(name="tests/test_a.py::test", source=GoalSource.REPOSITORY),))
+    with memory_project(tmp_path, FILES, another_breaks) as project:
+        _, end = ended(project, {"a.py": "a = 1\n"}, goals=mine)
+    assert (end.result.status, end.result.reason[:29]) == (RunStatus.PARTIAL, "newly failing: tests/test_c.p")
 
 
 def test_an_exit_code_that_no_test_explains_is_not_told_as_a_failing_test(tmp_path: Path) -> None:

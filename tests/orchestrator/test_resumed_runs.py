@@ -111,9 +111,8 @@ def test_a_hint_lets_a_run_without_a_plan_plan_again(till: MemoryTill) -> None:
 
 
 def test_a_hint_that_nobody_was_shown_is_told(till: MemoryTill) -> None:
-    left = {"accept": "all-pass"}
     script = Script(till.oracle)
-    told = till.solve(script, given=FOLLOWED, testing=left)
+    told = till.solve(script, given=FOLLOWED)
     assert told.ending == ("complete", "")
     again = till.resume(script, "Use divmod.")
     assert ("note", "nothing was left to ask, so no model was shown the hint: Use divmod.") in again.notes(

@@ -43,7 +43,7 @@ def test_a_run_without_a_single_part_step_or_call_is_no_run(key: str) -> None:
 
 def test_only_the_test_command_is_required() -> None:
     read = load_slice({"testing": {"test_command": "pytest -q"}}, "testing", TestingConfig, source="c")
-    assert (read.timeout, read.accept, read.step_test_command) == (120.0, "all-pass", None)
+    assert (read.timeout, read.accept, read.step_test_command) == (120.0, "goals", None)
     with pytest.raises(ConfigError, match=r"test_command: required"):
         load_slice({}, "testing", TestingConfig, source="c")
 

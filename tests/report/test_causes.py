@@ -90,7 +90,7 @@ def test_what_failed_before_is_no_cause_but_what_may_fail_is_a_setting() -> None
     found = causes(("", Cause.TESTS_RED, 2, 4))
     ending = explain(found, TASK, reason=f"{FAILED_BEFORE}: t.py::test")
     assert ending.sentences() == (
-        "if they may: `cra config set testing.accept no-new-failures`, then `cra solve --resume 3f0c8a52`, which asks no model",
+        "if they may: `cra config set testing.accept goals`, then `cra solve --resume 3f0c8a52`, which asks no model",
     )
 
 

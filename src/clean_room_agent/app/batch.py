@@ -306,7 +306,7 @@ def _recorded_run(workspace: Workspace, task_id: str) -> OrchestratorRunRow | No
 def _as_recorded(workspace: Workspace, job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         evidence = recorded_evidence(list_events(conn, row.task_id)) or ()
-        accept = recorded_config(conn, row).get("testing", {}).get("accept", "all-pass")
+        accept = recorded_config(conn, row).get("testing", {}).get("accept", "goals")
     return JobOutcome(
         job=job,
         status=row.status.value,

@@ -315,10 +315,15 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
             verdict = judge(runner.config.accept, unstable=found)
-    others = final.red() - {goal.name for goal in goals.tests}
-    only_others = goals.tests and others and others == final.red()
-    if not verdict.complete and only_others and judge("no-new-failures").complete:
-        verdict = replace(verdict, reason=f"{FAILED_BEFORE}: {listed(sorted(others), SHOWN_NAMES)}")
+    red = final.red()
+    if not verdict.complete and red and goals.deciding and not red & {goal.name for goal in goals.tests}:
+        excused = judge("no-new-failures")
+        named = listed(sorted(red), SHOWN_NAMES)
+        if excused.complete and runner.config.accept == "all-pass":
+            verdict = replace(verdict, reason=f"{FAILED_BEFORE}: {named}")
+        elif excused.complete:
+            verdict = excused
+            run.recorder.note(f"still failing, as before the change, and no goal of the task: {named}")
     replaced = tampering(commits.diff(before, commits.head)) if verdict.complete else ()
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"

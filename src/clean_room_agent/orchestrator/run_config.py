@@ -32,7 +32,7 @@ Category = Literal[
 `untouched`: the only fault was that a target of the step was left unchanged. The last three are never read from an
 error; only a diagnosis names them.
 """
-Accept = Literal["all-pass", "no-new-failures", "untested", "green"]
+Accept = Literal["goals", "all-pass", "no-new-failures", "untested", "green"]
 Form = Literal["masked", "function", "lines"]
 """What is asked for about one place: gaps in it, all of it, or its wrong lines."""
 FolderMode = Literal["copy", "link"]
@@ -258,11 +258,12 @@ class TestingConfig(ConfigSlice, frozen=True, kw_only=True):
     accept: Annotated[
         Accept,
         Meta(
-            description='which tests of a result may fail: with "all-pass" none, with "no-new-failures" those that failed before; '
-            '"untested" where there are none. "green": as all-pass, and an unproven result ends with exit code 0, too, where '
+            description='which tests of a result may fail: with "goals" those that failed before and are no goal of the task, if it '
+            'has goal tests, else none; with "all-pass" none; with "no-new-failures" those that failed before. "untested": as '
+            '"goals", and there may be no test at all. "green": as "goals", and an unproven result ends with exit code 0, too, where '
             "no test can show that the task is done"
         ),
-    ] = "all-pass"
+    ] = "goals"
 
 
 class EvidenceConfig(ConfigSlice, frozen=True, kw_only=True):

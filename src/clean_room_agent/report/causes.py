@@ -62,7 +62,9 @@ BY_CODE: Mapping[str, str] = {
 BUDGET = "budget spent"
 """The beginning of the reason of a run that used up one of its budgets."""
 RAISE_BUDGET = "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume {run}`"
-LET_THEM_FAIL = "if they may: `cra config set testing.accept no-new-failures`, then `cra solve --resume {run}`, which asks no model"
+LET_THEM_FAIL = (
+    "if they may: `cra config set testing.accept goals`, then `cra solve --resume {run}`, which asks no model"
+)
 PLURAL: Mapping[Cause, str] = {
     Cause.LIMIT: "ran to their limit",
     Cause.RUNAWAY: "repeated themselves and were stopped",

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from testing.runs.memory_answers import replacing
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part, step
 
+from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
 from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.orchestrator.full_tests import run_baseline
@@ -27,13 +28,20 @@ RIGHT = replacing("a.py", "a = 0", "a = 1")
 
 
 def judged(
-    project: MemoryProject, answer: str, *paths: str, tests: TestRun | None = None, **job: Any
+    project: MemoryProject,
+    answer: str,
+    *paths: str,
+    tests: TestRun | None = None,
+    goals: Goals | None = None,
+    testing: Mapping[str, Any] | None = None,
+    **job: Any,
 ) -> tuple[MemoryRun, Attempt]:
     """An attempt at a step about these files, judged by the project's tests or by a given run of them."""
     own = StepJob(part=part("p1", "a.py"), constraints="", **{"step": step("s1", *paths), **job})
-    memory = project.open(lambda _: answer)
+    memory = project.open(lambda _: answer, testing=testing)
     run = memory.run
     run_baseline(run)
+    run.progress.goals = goals or Goals()
     pass_id = f"{run.task.task_id}:impl:p1:s1"
     package = context_for(run, own, None, pass_id, FIRST, [])
     given = ask(run, own, package, pass_id=pass_id, number=1, draw=Draw(action=FIRST))
@@ -99,6 +107,30 @@ def test_a_last_change_that_leaves_goal_tests_red_is_unfinished(project: MemoryP
     assert attempt.unfinished
     assert attempt.detail == "1 pass, 2 still red: no goal test passes yet"
     assert attempt.outcome_so_far is AttemptOutcome.TESTS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("accept", "goal", "text", "unfinished"),
+    [
+        ("goals", "t.py::a", "a = 1", False),
+        ("green", "t.py::a", "a = 1", False),
+        ("goals", "t.py::a", "a = 7", True),
+        ("goals", "", "a = 1", True),
+        ("all-pass", "t.py::a", "a = 1", True),
+        ("no-new-failures", "", "a = 1", False),
+    ],
+)
+def test_what_a_last_change_may_leave_red_is_configured(
+    tmp_path: Path, accept: str, goal: str, text: str, unfinished: bool
+) -> None:
+    def two_red(files: Mapping[str, str]) -> dict[str, Outcome]:
+        return {"t.py::a": "passed" if "a = 1" in files["a.py"] else "failed", "t.py::b": "failed"}
+
+    goals = Goals(tests=(GoalTest(name=goal, source=GoalSource.REPOSITORY),)) if goal else Goals()
+    with memory_project(tmp_path, {"a.py": "a = 0\n"}, two_red) as project:
+        answer = replacing("a.py", "a = 0", text)
+        _, attempt = judged(project, answer, "a.py", goals=goals, testing={"accept": accept}, last=True)
+    assert attempt.unfinished is unfinished
 
 
 def test_tests_that_ran_out_of_time_are_not_the_same_as_failing_ones(project: MemoryProject) -> None:

@@ -156,8 +156,8 @@ def judge_final(
     """Whether the result is complete by the rule that `[testing].accept` names. all-pass: the command exits 0, or as
     at the baseline though no test failed there, or below a threshold of coverage, no test fails, and each that passed at the baseline passes. no-new-failures: nothing fails that did not fail at the
     baseline, and at least as many tests ran. untested: no run had a test; if one had, as all-pass. Failures of only
-    flaky tests, and the exit code that they cause, do not count, but the reason names them. For a runner that cannot be
-    read, exit 0 decides. `goals` are red tests that were added to show that the task is done: they do not count here, nor does
+    flaky tests, and the exit code that they cause, do not count, but the reason names them. Any other: as all-pass. For a runner
+    that cannot be read, exit 0 decides. `goals` are red tests that were added to show that the task is done: they do not count here, nor does
     the exit code that they cause. `kept`: the result changes no test or test configuration of the base, so that these are the
     tests of the base even if they could not be counted there; then none may be skipped.
     """
