@@ -34,7 +34,7 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 LOOKING = "looking for goal tests"
-"""What runs of tests are for that try calls of the task's words, and new tests at the base: how they end says nothing."""
+"""What runs of tests are for that try calls of the task's words, and new tests at the base."""
 
 
 def tests_in_words(what: str) -> str:

@@ -245,7 +245,7 @@ class Broadcast:
 
 
 def permanent_lines(event: events.Event) -> list[Text]:
-    """What stays on the screen of an event; most have nothing."""
+    """What stays on the screen of an event; most have nothing. Of runs of tests those of a kind: what others are for is over then."""
     match event:
         case events.RunStarted():
             return start_lines(event)
@@ -253,7 +253,7 @@ def permanent_lines(event: events.Event) -> list[Text]:
             return [Text(f"note: {event.text}", style="yellow")]
         case ServerAwaited():
             return [Text(f"note: {event.said}; waiting for it", style="yellow")]
-        case events.TestsFinished() if event.what:
+        case events.TestsFinished() if event.what and " " not in event.what:
             return [tests_line(event)]
         case events.PassFinished():
             return [pass_line(event)]
@@ -293,8 +293,6 @@ def tests_line(event: events.TestsFinished) -> Text:
     mark = ("✓ ", "green") if event.success else ("· ", "yellow")
     tail = f" ({event.detail})" if event.known and event.detail else ""
     took = f", {event.seconds:.1f} s" if event.seconds else ""
-    if event.what == events.LOOKING:
-        return Text.assemble(INDENT, ("· ", "yellow"), f"{what}{took}")
     return Text.assemble(INDENT, mark, f"{what}: {counts}{tail}{took}")
 
 
