@@ -12,7 +12,6 @@ from testing.runs.solving import Project, project_at
 from tests.training.test_deployment import NOW, trained
 from tests.training.test_train import FAKE, dataset_at
 
-from clean_room_agent.cli.train import version_of
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import TRAINING_DATASETS, get_dataset, list_adapters
 from clean_room_agent.workspace import Workspace
@@ -61,16 +60,3 @@ def test_a_dataset_that_there_is_not_is_said(shop: Project, tmp_path: Path) -> N
     assert code == 2
     assert "there is no dataset 99" in err
     assert "cra curate-data" in err
-
-
-def test_a_number_is_above_all_that_are_taken_and_resuming_takes_that_of_the_interrupted(
-    tmp_path: Path,
-) -> None:
-    assert version_of(tmp_path, "scope_judgment", set(), resume=False) == 1
-    assert version_of(tmp_path, "scope_judgment", {2}, resume=False) == 3
-    assert version_of(tmp_path, "scope_judgment", {2}, resume=True) == 3
-    (tmp_path / "scope_judgment-v4.training").mkdir()
-    (tmp_path / "scope_judgment-v1").mkdir()
-    (tmp_path / "task_analysis-v7.training").mkdir()
-    assert version_of(tmp_path, "scope_judgment", {2}, resume=False) == 5
-    assert version_of(tmp_path, "scope_judgment", {2}, resume=True) == 4

@@ -8,24 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct, structs
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.model_records import RecordedProofs, RecordSink
-from clean_room_agent.app.model_server import open_server
-from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.open_adapters import OpenAdapters, open_adapters
 from clean_room_agent.app.run_wiring import sandbox_inputs_of
-from clean_room_agent.app.settings import Overrides, Settings, load_settings
-from clean_room_agent.artifacts.names import counted, new_task_id, row_number, short_id
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.artifacts.names import counted, new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
     DeploymentRow,
-    get_adapter,
-    get_dataset,
     list_adapters,
     list_evaluations,
 )
@@ -33,27 +26,19 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of, open_repository
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
-from clean_room_agent.training.convert import convert_adapter
-from clean_room_agent.training.deployment import Deployer, Host, Served
+from clean_room_agent.training.deployment import Served
 from clean_room_agent.training.edit_steps import Changes, Clone, EditSteps, Tested
 from clean_room_agent.training.evaluation import (
-    Arm,
-    Asked,
     Evaluated,
-    evaluate_adapter,
     material_of,
     passed_evaluation,
     require_same_answers,
 )
 from clean_room_agent.training.gate import GateFinding
-from clean_room_agent.workspace import CACHE_HINT, Workspace, private_folder
+from clean_room_agent.workspace import CACHE_HINT, private_folder
 
 ALSO = (
     "Another prompt to evaluate the adapter on; it must not do worse there. Repeatable. Prompts that the configuration "
@@ -119,26 +104,10 @@ def evaluate(
         searched = (parts.workspace.repo, *clones) if asks_edits else ()
         edits = EditSteps([_open_clone(stack, path) for path in searched])
         materials = [material_of(folder, prompt, edits) for prompt in prompts]
-        served, server = parts.serve(row, base_gguf)
-        first, *others = (
-            Asked(
-                prompt=prompt,
-                material=material,
-                base=parts.arm(prompt, served.control, server),
-                candidate=parts.arm(prompt, served.tag, server),
-            )
-            for prompt, material in zip(prompts, materials, strict=True)
-        )
+        served, server = _serve(parts, row, base_gguf)
         bar = stack.enter_context(output.ProgressBar("asking"))
-        made = evaluate_adapter(
-            parts.record,
-            row,
-            first,
-            others=others,
-            task_id=new_task_id(),
-            progress=bar.show,
-            say=output.aside,
-        )
+        asked = tuple(zip(prompts, materials, strict=True))
+        made = parts.evaluate(row, asked, served, server, bar.show, output.aside)
     _answer_evaluation(row, made, as_json=as_json)
     return 0 if made.finding.passed else 1
 
@@ -168,7 +137,7 @@ def deploy(
                 f"{row.model_tag} has not passed the gate",
                 hint=f"`cra adapters evaluate {row.id}`; or --force REASON",
             )
-        served, server = parts.serve(row, base_gguf)
+        served, server = _serve(parts, row, base_gguf)
         if evaluation is not None and reason is None:
             prompt = parts.prompts(row, ())[0]
             questions = material_of(parts.dataset(row, dataset), prompt).test.questions
@@ -192,86 +161,9 @@ def retire(adapter: str, repo: Path, as_json: bool) -> int:
     return 0
 
 
-class OpenAdapters(Struct, frozen=True, kw_only=True):
-    """The registry of adapters, open for a command."""
-
-    workspace: Workspace
-    settings: Settings
-    record: Record
-    deployer: Deployer
-
-    def adapter(self, given: str) -> AdapterRow:
-        """The adapter of this number or tag.
-
-        Raises:
-            UsageError: there is none.
-        """
-        known = self.record.write(list_adapters)
-        number = row_number(given)
-        found = None if number is None else self.record.write(get_adapter, number)
-        found = found or next((each for each in known if each.model_tag == given), None)
-        if found is None:
-            tags = ", ".join(each.model_tag for each in known) or "none; `cra train` makes one"
-            raise UsageError(f"there is no adapter {given}", hint=f"adapters: {tags}")
-        return found
-
-    def prompts(self, adapter: AdapterRow, also: Sequence[str]) -> list[Prompt[Any, Any]]:
-        """The adapter's own prompt, then those of `also`, and those that the configuration assigns to it.
-
-        Raises:
-            UsageError: this program has no such prompt.
-        """
-        given = {name for name, tag in self.deployer.in_force().items() if tag == adapter.model_tag}
-        others = sorted(({*also} | (given & BY_NAME.keys())) - {adapter.stage_name})
-        for name in (adapter.stage_name, *others):
-            if name not in BY_NAME:
-                raise UsageError(f"there is no prompt {name}", hint=f"prompts: {', '.join(sorted(BY_NAME))}")
-        return [BY_NAME[name] for name in (adapter.stage_name, *others)]
-
-    def dataset(self, adapter: AdapterRow, given: Path | None) -> Path:
-        """The folder of the held-out questions."""
-        row = self.record.write(get_dataset, adapter.dataset_id)
-        assert row is not None, "an adapter's dataset is recorded before it"
-        return given or Path(row.dataset_path)
-
-    def arm(self, prompt: Prompt[Any, Any], tag: str, transport: Transport) -> Arm:
-        """The prompt, answered by this model whatever the configuration says."""
-        own = self.settings.models.for_role(prompt.role)
-        models = structs.replace(own, overrides={prompt.name: tag})
-        router = ModelRouter(models, self.settings.budget)
-        sink = RecordSink(self.record, Meter(), router)
-        client = ModelClient(router, transport, sink, utc_now, proofs=RecordedProofs(self.record))
-        return Arm(tag=tag, models=client)
-
-    def serve(self, adapter: AdapterRow, base_gguf: Path | None) -> tuple[Served, Transport]:
-        """Make the server answer under the adapter's tag; with the server."""
-        self.settings.require("models", "budget")
-        models = self.settings.models.for_role(self.prompts(adapter, ())[0].role)
-        server = open_server(models)
-        with output.ProgressBar("handing it to the server") as bar:
-            host = Host(
-                models=models,
-                server=server,
-                workspace=self.workspace,
-                key=os.environ.get(models.api_key_env or "", ""),
-                progress=bar.show,
-                say=output.aside,
-            )
-            siblings = self.record.write(list_adapters)
-            return host.serve(adapter, convert_adapter, base_gguf=base_gguf, siblings=siblings), server
-
-
-@contextlib.contextmanager
-def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
-    """Open the registry of the repository around `repo`."""
-    workspace = wiring.workspace_of(repo)
-    wiring.require_record(workspace)
-    settings = load_settings(workspace.config, Overrides())
-    with Record.open(workspace.repo, clock=utc_now) as record:
-        roles = {name: prompt.role for name, prompt in BY_NAME.items()}
-        deployer = Deployer(workspace=workspace, record=record, roles=roles)
-        deployer.tell_who_is_in_force()
-        yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
+def _serve(parts: OpenAdapters, row: AdapterRow, base_gguf: Path | None) -> tuple[Served, Transport]:
+    with output.ProgressBar("handing it to the server") as bar:
+        return parts.serve(row, base_gguf, bar.show, output.aside)
 
 
 def _open_clone(stack: contextlib.ExitStack, path: Path) -> Clone:

@@ -3,8 +3,6 @@
 The work is divided into units, an engine makes them, and whoever makes the last one writes the datasets.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,29 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.package_extras import ENGINES, require_extras
-from clean_room_agent.app.prompts import BY_NAME, PROMPTS
-from clean_room_agent.app.settings import Overrides, Settings
-from clean_room_agent.artifacts.names import counted, new_task_id
+from clean_room_agent.app.settings import Overrides
+from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS, DatasetRow
 from clean_room_agent.errors import UsageError
 from clean_room_agent.json_values import to_shown
-from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.version import VERSION
-from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.training.bootstrap import Assembled, Mined
     from clean_room_agent.training.commit_sources import Exclusions, Source
     from clean_room_agent.training.dataset import Written
-    from clean_room_agent.training.pairs import Making
 
-GROUPS = {"commit": "commits", "fault": "functions"}
-"""What rows of one question come from."""
 SAID = {"commit": "seen, {:,} used", "fault": "planted, {:,} functions used"}
 SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
@@ -127,6 +115,7 @@ def command(
     Started again, it continues where it stopped. The prompts are those of a run with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
+    from clean_room_agent.app.synthetic_data import making_of, record_dataset
     from clean_room_agent.training import bootstrap
     from clean_room_agent.training.dataset import require_free
     from clean_room_agent.training.shards import make_shard
@@ -134,7 +123,7 @@ def command(
     workspace = wiring.workspace_of(repo)
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     place, (first, step) = work or workspace.folder / "bootstrap", part
-    making = _making(settings, licences, of_faults=faults is not None)
+    making = making_of(settings, licences, of_faults=faults is not None)
     require_free(target)
     workspace.create()
     with output.ProgressBar("bootstrap") as bar:
@@ -178,7 +167,7 @@ def command(
         written: Written | None = None
         numbers: Mapping[str, int] = {}
         if assembled.entries:
-            written, numbers = _write(target, form, assembled, mined, making, settings, workspace)
+            written, numbers = record_dataset(target, form, assembled, mined, making, settings, workspace)
     _answer(mined, excluded, assembled, written, numbers, as_json=as_json)
     return 0 if written is not None else 1
 
@@ -208,95 +197,6 @@ def _open_sources(
     return sources, exclusions, excluded
 
 
-def _making(settings: Settings, licences: tuple[str, ...], *, of_faults: bool) -> "Making":
-    """How pairs are made, as configured; with all permissive licences if none is named.
-
-    Raises:
-        ConfigError: the configuration names an unknown stage.
-    """
-    from clean_room_agent.training.licences import ALLOWED
-    from clean_room_agent.training.pairs import Making
-
-    wiring.retrieval_config(settings)  # a stage that there is not is refused before anything is done
-    texts = [
-        [prompt.name, prompt.title, prompt.system, prompt.template, prompt.schema, prompt.example]
-        for prompt in PROMPTS
-    ]
-    tables = [settings.data.get(name) for name in ("solve", "evidence", "sandbox")] if of_faults else []
-    return Making(
-        models=settings.models,
-        budget=settings.budget,
-        stages=settings.stages.names(),
-        judgments=settings.judgments,
-        conventions=settings.conventions,
-        orchestrator=settings.orchestrator,
-        edit=settings.edit,
-        index=settings.index,
-        licences=licences or ALLOWED,
-        prompts=hashlib.sha256(json.dumps([*texts, VERSION, *tables], sort_keys=True).encode()).hexdigest(),
-    )
-
-
-def _write(
-    folder: Path,
-    trainer: str,
-    assembled: "Assembled",
-    mined: "Mined",
-    making: "Making",
-    settings: Settings,
-    workspace: Workspace,
-) -> "tuple[Written, dict[str, int]]":
-    """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt."""
-    from clean_room_agent.training.dataset import FORMATS, Card, write_dataset
-    from clean_room_agent.training.dataset_filters import REPOSITORY_RULE, SPLIT_RULE
-    from clean_room_agent.training.shards import digest_of
-    from clean_room_agent.training.train_plan import default_plan, row_of
-
-    router = ModelRouter(settings.models, settings.budget)
-    stages = sorted({entry.row.origin.stage for entry in assembled.entries})
-    plans = {stage: default_plan(BY_NAME[stage], router) for stage in stages}
-    of_commits = mined.what == "commit"
-    criteria: dict[str, Any] = {
-        "repositories": sorted({unit.repo for unit in mined.units}),
-        "repositories_not_read": dict(sorted(mined.unread)),
-        GROUPS[mined.what]: assembled.groups,
-        "licences": list(making.licences),
-        "making": digest_of(making),
-    }
-    card = Card(
-        title="Training pairs from commits" if of_commits else "Training pairs from planted faults",
-        base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
-        plan={},
-        criteria=criteria,
-        split_rule=SPLIT_RULE if of_commits else REPOSITORY_RULE,
-        exclusions=assembled.left_out,
-    )
-    written = write_dataset(folder, assembled.entries, card, FORMATS[trainer])
-    task_id = new_task_id()
-    numbers = {}
-    with Record.open(workspace.repo, clock=utc_now) as record:
-        for stage, plan in plans.items():
-            mined_plan = plan.model_copy(
-                update={"source": "synthetic", "criteria": plan.criteria.model_copy(update=criteria)}
-            )
-            kept = row_of(mined_plan, task_id=task_id, raw="", now=record.now())
-            count, positive = written.count("sft", stage), assembled.positive.get(stage, 0)
-            row = DatasetRow(
-                training_plan_id=record.write(TRAINING_PLANS.insert, kept),
-                stage_name=stage,
-                base_model=plan.base_model,
-                source="synthetic",
-                dataset_path=str(written.folder),
-                example_count=count,
-                positive_count=positive,
-                negative_count=count - positive,
-                format=trainer,
-                timestamp=record.now(),
-            )
-            numbers[stage] = record.write(TRAINING_DATASETS.insert, row)
-    return written, numbers
-
-
 def _answer_unfinished(units: int, left: int, *, as_json: bool) -> None:
     if as_json:
         output.answer_json({"dataset": None, "units": units, "units_left": left})
@@ -316,6 +216,8 @@ def _answer(
     as_json: bool,
 ) -> None:
     """Print the commits and pairs, the datasets, and what was left out, by reason."""
+    from clean_room_agent.app.synthetic_data import GROUPS
+
     if as_json:
         answer = {
             "dataset": None if written is None else str(written.folder),

@@ -2,26 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.prompts import role_of
-from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.adapter_training import train_dataset
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
-from clean_room_agent.errors import UsageError
-from clean_room_agent.training.deployment import tag_for
-from clean_room_agent.training.train import Machine, Trained, job_for, native_bfloat16, train
-from clean_room_agent.training.train_plan import plan_of
-from clean_room_agent.workspace import Workspace, private_folder
+from clean_room_agent.training.train import Machine, native_bfloat16
 
-WORK = ".training"
-"""The suffix of a training's folder, which is removed when the adapter is complete."""
 KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answers (kto)."
 
 
@@ -102,7 +92,9 @@ def command(
     )
     job = {"kind": kind, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
     with output.ProgressBar("training") as bar:
-        made = _train(wiring.workspace_of(repo), machine, dataset, base, place, job, resume=resume, bar=bar)
+        made = train_dataset(
+            wiring.workspace_of(repo), machine, dataset, base, place, job, resume=resume, progress=bar.show
+        )
     if as_json:
         output.answer_json(made)
         return 0
@@ -114,70 +106,3 @@ def command(
     )
     output.answer(f"next: cra adapters evaluate {made.adapter.id}")
     return 0
-
-
-def _train(
-    workspace: Workspace,
-    machine: Machine,
-    dataset: int,
-    base: Path,
-    place: Path | None,
-    job: dict[str, Any],
-    *,
-    resume: bool,
-    bar: output.ProgressBar,
-) -> Trained:
-    """Train an adapter on dataset number `dataset`, and register it. `job`: further arguments of `job_for`.
-
-    Raises:
-        UsageError: there is no such dataset.
-    """
-    wiring.require_record(workspace)
-    settings = load_settings(workspace.config, Overrides())
-    settings.require("models")
-    with Record.open(workspace.repo, clock=utc_now) as record:
-        row = record.write(get_dataset, dataset)
-        if row is None:
-            raise UsageError(
-                f"there is no dataset {dataset}", hint="`cra curate-data` makes one and prints its number"
-            )
-        stored = record.write(get_training_plan, row.training_plan_id)
-        assert stored is not None
-        plan = plan_of(stored)
-        provider = settings.models.for_role(role_of(plan.target) or "reasoning").provider
-        top = private_folder(workspace.adapters)
-        version = version_of(top, plan.target, _versions(record, plan.target), resume=resume)
-        folder = (place or top / f"{plan.target}-v{version}").absolute()
-        work = folder.with_name(f"{folder.name}{WORK}")
-        return train(
-            record,
-            row,
-            plan,
-            job_for(plan, Path(row.dataset_path), base, work, machine, **job),
-            folder,
-            machine,
-            model_tag=tag_for(provider, plan.base_model, plan.target, version),
-            resume=resume,
-            progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
-        )
-
-
-def _versions(record: Record, prompt: str) -> set[int]:
-    """The numbers of the prompt's adapters in the registry."""
-    tags = (each.model_tag for each in record.write(list_adapters) if each.stage_name == prompt)
-    return {int(number) for tag in tags if (number := tag.rpartition(f"{prompt}-v")[2]).isdecimal()}
-
-
-def version_of(adapters: Path, prompt: str, taken: set[int], *, resume: bool) -> int:
-    """The version number of the prompt's next adapter, above those in the registry (`taken`) and those of the folders below
-    `adapters`; or, to resume, that of the first interrupted training, if there is one.
-    """
-    names = [path.name.removeprefix(f"{prompt}-v") for path in adapters.glob(f"{prompt}-v*")]
-    begun = {
-        int(name.removesuffix(WORK))
-        for name in names
-        if name.endswith(WORK) and name[: -len(WORK)].isdecimal()
-    }
-    if resume and begun:
-        return min(begun)
-    return 1 + max(taken | begun | {int(name) for name in names if name.isdecimal()}, default=0)
