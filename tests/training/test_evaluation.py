@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
-from tests.training.test_dataset import ORIGIN, answer
+from tests.training.test_dataset import CARD, ORIGIN, answer
 from tests.training.test_deployment import NOW, trained
 
 from clean_room_agent.app.prompts import FILL
@@ -23,7 +23,14 @@ from clean_room_agent.llm.filling import GAP_MARK
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, REFILTER, SCOPE_JUDGMENT, TASK_ANALYSIS
-from clean_room_agent.training.dataset import Message, TrainingRow
+from clean_room_agent.training.dataset import (
+    FORMATS,
+    DatasetEntry,
+    Message,
+    Split,
+    TrainingRow,
+    write_dataset,
+)
 from clean_room_agent.training.evaluation import (
     Arm,
     Asked,
@@ -34,6 +41,7 @@ from clean_room_agent.training.evaluation import (
     Material,
     compare,
     evaluate_adapter,
+    material_of,
     questions_of,
     require_same_answers,
 )
@@ -144,6 +152,21 @@ def test_the_text_of_a_gap_is_worth_whether_it_stood_there(
     (pair,) = compared(FILL, [gap("def f(a, b):\n    return", wanted, behind)], "nothing\n", said).pairs
     assert (pair.base.value, pair.candidate.value) == (0.0, value)
     assert pair.candidate.readable is readable
+
+
+def test_a_question_is_not_older_than_what_its_own_repository_taught(tmp_path: Path) -> None:
+    def entry(split: Split, repo: str, day: int) -> DatasetEntry:
+        of_day = row(
+            SCOPE_JUDGMENT, "yes", f"{split} {repo}", repo=repo, timestamp=f"2026-01-0{day}T00:00:00Z"
+        )
+        return DatasetEntry(split=split, kind="sft", row=of_day)
+
+    old = (entry("train", "/code/till", 1), entry("test", "/code/till", 2))
+    write_dataset(tmp_path / "good", (entry("train", "/code/shop", 5), *old), CARD, FORMATS["trl"])
+    assert len(material_of(tmp_path / "good", SCOPE_JUDGMENT).test.questions) == 1
+    write_dataset(tmp_path / "bad", (entry("train", "/code/till", 3), *old), CARD, FORMATS["trl"])
+    with pytest.raises(ArtifactError, match="older than the training data of /code/till"):
+        material_of(tmp_path / "bad", SCOPE_JUDGMENT)
 
 
 def test_a_gap_is_asked_about_as_one_and_ends_where_a_run_would_end_it() -> None:

@@ -327,7 +327,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], edits: EditSteps | None 
 
     Raises:
         UsageError: there is no test split.
-        ArtifactError: the split is not newer than the training data, or cannot be scored.
+        ArtifactError: a question is older than its repository's training data, or none can be scored.
     """
     path = folder / prompt.name / "test.jsonl"
     if not path.exists():
@@ -338,13 +338,16 @@ def material_of(folder: Path, prompt: Prompt[Any, Any], edits: EditSteps | None 
     if not test.questions:
         why = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in test.left_out.items())
         raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
-    newest = max((row.origin.timestamp for row in read_rows(folder, prompt.name, "train")), default="")
-    oldest = min(each.row.origin.timestamp for each in test.questions)
-    if oldest < newest:
-        raise ArtifactError(
-            f"{path} is older than the training data: {oldest} is before {newest}",
-            hint="`cra curate-data` splits by time",
-        )
+    newest: dict[str, str] = {}
+    for row in read_rows(folder, prompt.name, "train"):
+        newest[row.origin.repo] = max(newest.get(row.origin.repo, ""), row.origin.timestamp)
+    for origin in (each.row.origin for each in test.questions):
+        if origin.timestamp < newest.get(origin.repo, ""):
+            raise ArtifactError(
+                f"{path} is older than the training data of {origin.repo}: {origin.timestamp} is before "
+                f"{newest[origin.repo]}",
+                hint="`cra curate-data` splits by time",
+            )
     validation: tuple[HeldoutQuestion, ...] = ()
     if words_of(prompt) is not None:
         validation = questions_of(prompt, read_rows(folder, prompt.name, "validation")).questions
