@@ -16,6 +16,7 @@ from clean_room_agent.app.prompts import FILL
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import ADAPTER_REGISTRY, AdapterRow, get_adapter
 from clean_room_agent.errors import ArtifactError, UsageError
+from clean_room_agent.execute.forms.worded import FUNCTION
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
@@ -167,6 +168,20 @@ def test_a_question_is_not_older_than_what_its_own_repository_taught(tmp_path: P
     write_dataset(tmp_path / "bad", (entry("train", "/code/till", 3), *old), CARD, FORMATS["trl"])
     with pytest.raises(ArtifactError, match="older than the training data of /code/till"):
         material_of(tmp_path / "bad", SCOPE_JUDGMENT)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("Here it is:\n```\ndef f(a):\n  return a + 1\n```\nDone.", 1.0),
+        ("def f(a):\n    return a + 1", 1.0),
+        ("```python\ndef f(a):\n    return a - 1\n```", 0.0),
+    ],
+)
+def test_a_definition_is_worth_whether_it_stood_there(said: str, value: float) -> None:
+    wanted = "```python\ndef f(a):\n    return a + 1\n```"
+    (pair,) = compared(FUNCTION, [row(FUNCTION, wanted)], "def g():\n    pass", said).pairs
+    assert (pair.base.value, pair.candidate.value) == (0.0, value)
 
 
 def test_a_gap_is_asked_about_as_one_and_ends_where_a_run_would_end_it() -> None:

@@ -29,6 +29,7 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.execute.forms.masked import MOST_TOKENS
+from clean_room_agent.execute.forms.worded import FUNCTION, code_blocks
 from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import OneWord, ParseFault
 from clean_room_agent.llm.client import ModelClient
@@ -134,10 +135,11 @@ def questions_of(
     """
     words, named = words_of(prompt), NAMED.get(prompt.name)
     edits = edits or EditSteps()
-    if words is None and named is None and prompt.name not in {PassType.IMPLEMENT.value, FILL_NAME}:
+    others = {*NAMED, PassType.IMPLEMENT.value, FILL_NAME, FUNCTION.name}
+    if words is None and prompt.name not in others:
         raise ArtifactError(
             f"answers to {prompt.name} cannot be scored",
-            hint=f"verdicts can, and {', '.join(sorted({*NAMED, PassType.IMPLEMENT.value, FILL_NAME}))}",
+            hint=f"verdicts can, and {', '.join(sorted(others))}",
         )
     kept: list[HeldoutQuestion] = []
     left_out: Counter[str] = Counter()
@@ -150,6 +152,8 @@ def questions_of(
             left_out["its prompt is not one of this program's"] += 1
         elif prompt.name == FILL_NAME:
             kept.append(HeldoutQuestion(row=row, score=_is_filled_with(wanted, _behind_gap(row))))
+        elif prompt.name == FUNCTION.name:
+            kept.append(HeldoutQuestion(row=row, score=_has_lines_of(wanted)))
         elif words is not None:
             kept.append(HeldoutQuestion(row=row, truth=wanted.word == words[0]))
         elif named is not None:
@@ -181,6 +185,16 @@ def _is_filled_with(wanted: str, behind: str) -> Callable[[Any], float]:
         )
 
     return score
+
+
+def _has_lines_of(wanted: str) -> Callable[[Any], float]:
+    """1 for the definition that stood there, apart from white space around its lines."""
+
+    def lines(answer: str) -> list[str]:
+        code = "\n".join(code_blocks(answer)) or answer
+        return [line.strip() for line in code.split("\n") if line.strip()]
+
+    return lambda answer: float(lines(answer) == lines(wanted))
 
 
 def _behind_gap(row: TrainingRow) -> str:
