@@ -1,6 +1,7 @@
 """Faults that are planted for training: what is asked about them is what a run asks, and each answer makes the tests pass."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -49,9 +50,9 @@ class World:
         self.work = folder / "work"
         self.making: Making = plain_making()
 
-    def planted(self, most: int = 4, **bounds: int) -> Mined:
+    def planted(self, most: int = 4, tests: str = "", **bounds: int) -> Mined:
         head = repositories.git(self.top, "rev-parse", "HEAD").strip()
-        source = Source(name="mined", git_dir=self.top / ".git", head=head)
+        source = Source(name="mined", git_dir=self.top / ".git", head=head, tests=tests)
         planting = Planting(most=most, per_function=bounds.get("per_function", 2), seed=bounds.get("seed", 0))
         return plant([source], self.work, self.making, self.settings, planting, lambda _done, _total: None)
 
@@ -183,6 +184,18 @@ def test_a_repository_without_passing_tests_is_named_with_the_reason(tmp_path: P
     assert "no command is found" in bare.unread[0][1]
     unlicensed = World(tmp_path / "gpl", {**WEAK, "LICENSE": "GNU General Public License"}).planted()
     assert unlicensed.refused == {"licence: GPL": 1}
+
+
+def test_a_repository_s_own_python_runs_its_tests(tmp_path: Path) -> None:
+    world = World(tmp_path, {**SOUND, ".gitignore": ".venv\n"})
+    environment = world.top / ".venv"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\n")
+    (environment / "bin/python").symlink_to(sys.executable)
+    mined = world.planted(most=1, tests=".venv/bin/python -m unittest -v")
+    assert not mined.unread
+    (unit,) = units_of_one(mined)
+    assert world.shard(unit).rows
 
 
 def test_pairs_become_a_dataset_like_those_of_commits(world: World) -> None:

@@ -38,6 +38,7 @@ from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.spending import TimeLog
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.test_runs.goal_trace import trace_passing
+from clean_room_agent.orchestrator.test_runs.ignored_folders import prepare_links
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.safe_open import read_bytes, write_bytes
 from clean_room_agent.training.bootstrap import Mined
@@ -153,7 +154,7 @@ def _learned(source: Source, folder: Path, settings: Settings) -> Learned:
     file = folder / "learned" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     if file.exists():
         return msgspec.json.decode(file.read_bytes(), type=Learned)
-    with _checked_out(source) as checkout:
+    with _checked_out(source, settings) as checkout:
         top = checkout.root
         command = source.tests or next(iter(find_test_commands(top, sorted(checkout.paths()))), "")
         if not command:
@@ -190,7 +191,7 @@ def make_fault_shard(folder: Path, unit: FaultUnit, making: Making, settings: Se
         return
     rows: list[dict[str, str]] = []
     counts: Counter[str] = Counter()
-    with _checked_out(unit.source) as checkout:
+    with _checked_out(unit.source, settings) as checkout:
         for fault in unit.faults:
             right = decode(read_bytes(checkout.root, fault.path))
             made = _pairs_at(checkout, unit, fault, right, settings)
@@ -234,12 +235,14 @@ def _pairs_at(
 
 
 @contextlib.contextmanager
-def _checked_out(source: Source) -> Iterator[ParentCheckout]:
-    """The source's commit in a repository of its own."""
+def _checked_out(source: Source, settings: Settings) -> Iterator[ParentCheckout]:
+    """The source's commit in a repository of its own, with the ignored folders that a run's tests would find."""
     with temporary_folder("bootstrap") as scratch, contextlib.ExitStack() as stack:
         checkout = ParentCheckout(source.git_dir, scratch / "tree")
         stack.callback(forget, Workspace(repo=checkout.root).folder)
         checkout.show(source.head)
+        if source.git_dir.name == ".git":
+            prepare_links(checkout.root, source.git_dir.parent, settings.worktree.link, how="copy")
         yield checkout
 
 
