@@ -60,3 +60,12 @@ def test_a_dataset_that_there_is_not_is_said(shop: Project, tmp_path: Path) -> N
     assert code == 2
     assert "there is no dataset 99" in err
     assert "cra curate-data" in err
+
+
+def test_a_python_is_named_from_the_folder_where_the_command_is_given(
+    shop: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = trainable(shop, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, _, err = shop.run_here(*given, "--python", "./python")
+    assert code == 0, err

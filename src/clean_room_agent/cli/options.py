@@ -111,6 +111,16 @@ repo_option = click.option(
     help="The repository; the current folder by default.",
 )
 
+
+def _from_here(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str:
+    """The program, whichever folder it will be run in; this Python by default."""
+    return sys.executable if value is None else os.path.abspath(value) if "/" in value else value  # noqa: PTH100 - a link stays
+
+
+python_option = click.option(
+    "--python", callback=_from_here, help="A Python with the extra `train`; this one by default."
+)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 exact_option = click.option(
     "--exact",

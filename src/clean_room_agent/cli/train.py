@@ -1,6 +1,5 @@
 """`cra train`: train an adapter on a dataset, with TRL in a separate process."""
 
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -51,7 +50,7 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A file that `accelerate config` wrote: FSDP, several machines.",
 )
-@click.option("--python", help="A Python with the extra `train`; this one by default.")
+@options.python_option
 @click.option("--seed", type=options.number(0), default=0, show_default=True)
 @click.option("--resume", is_flag=True, help="Continue an interrupted training.")
 @options.repo_option
@@ -70,7 +69,7 @@ def command(
     cpu: bool,
     processes: int,
     accelerate_config: Path | None,
-    python: str | None,
+    python: str,
     seed: int,
     resume: bool,
     repo: Path,
@@ -82,7 +81,7 @@ def command(
     missing.
     """
     machine = Machine(
-        python=python or sys.executable,
+        python=python,
         processes=processes,
         accelerate_config=accelerate_config,
         dtype=dtype or ("bfloat16" if native_bfloat16() else "float32"),
