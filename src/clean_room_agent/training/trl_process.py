@@ -9,15 +9,18 @@ template options), then the answer, then what the template puts behind an answer
 model is loaded, and a row that would be truncated ends the run: trainers truncate silently.
 """
 
+import ctypes
 import json
 import math
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any, NoReturn
 
 ROW_CANNOT, LIBRARY_MISSING = 3, 4
+PR_SET_PDEATHSIG = 1
 Chat = list[dict[str, str]]
 FILL, GAP = "fill", "<<GAP>>"
 """What rows of gaps are called, and what stands in their prompts for the text that is asked for (see `llm/filling.py`)."""
@@ -226,6 +229,10 @@ def steps_of(job: dict[str, Any], rows: int) -> int:
 def main() -> None:
     """Trains as the settings say."""
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if (
+        sys.platform == "linux"
+    ):  # a training that nobody waits for would be in the way of the one that continues it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     # A script's own folder is looked through first, and modules of this package must not stand in for others.
     here = Path(__file__).resolve().parent
     sys.path[:] = [each for each in sys.path if Path(each).resolve() != here]
