@@ -1,11 +1,12 @@
 """Trains an adapter on a recorded dataset, and gives it its number."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.clock import clock_in, utc_now
 from clean_room_agent.app.prompts import role_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.db.raw.record import Record
@@ -64,8 +65,21 @@ def train_dataset(
             machine,
             model_tag=tag_for(provider, plan.base_model, plan.target, version),
             resume=resume,
-            progress=lambda done, total, loss: progress(done, total, f"  loss {loss:.3f}"),
+            progress=_with_end(progress),
         )
+
+
+def _with_end(progress: Callable[[int, int, str], None]) -> Callable[[int, int, float], None]:
+    """Tells the loss and, from the second update on, when the last one will be made."""
+    began: list[tuple[int, float]] = []
+
+    def tell(done: int, total: int, loss: float) -> None:
+        began.append((done, time.monotonic()))
+        made, seconds = done - began[0][0], began[-1][1] - began[0][1]
+        until = f", until about {clock_in((total - done) * seconds / made)}" if made else ""
+        progress(done, total, f"  loss {loss:.3f}{until}")
+
+    return tell
 
 
 def versions_in(record: Record, prompt: str) -> set[int]:

@@ -14,6 +14,13 @@ def utc_now() -> str:
     return _written(dt.datetime.now(dt.UTC))
 
 
+def clock_in(seconds: float) -> str:
+    """The local time in so many seconds, for people: `06:40`, with the day if that is not today."""
+    now = dt.datetime.now().astimezone()
+    then = now + dt.timedelta(seconds=seconds)
+    return then.strftime("%H:%M" if then.date() == now.date() else "%A %H:%M")
+
+
 def process_began() -> str:
     """When this process was started, in the same format; the current time if the system does not say."""
     now = dt.datetime.now(dt.UTC)
