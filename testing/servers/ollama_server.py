@@ -78,9 +78,10 @@ class OllamaServer:
         forwards: Mapping[str, str] | None = None,
         load_seconds: float = 0.0,
         fills: Fills = "",
+        port: int = 0,
     ) -> None:
         """`version`: from 0.34.1 on, adapters are refused. `forwards`: the machines that models' prompts are sent on to.
-        `load_seconds`: what each loading of a model takes.
+        `load_seconds`: what each loading of a model takes. `port`: 0 for a free one.
         """
         self.models = tuple(models)
         self.forwards = dict(forwards or {})
@@ -100,7 +101,7 @@ class OllamaServer:
         self.created: list[dict[str, Any]] = []
         """The requests that made models."""
         self._answerer = script if callable(script) else _in_turn(script)
-        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http = _Http(("127.0.0.1", port), _Handler)
         self._http.owner = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
 

@@ -69,9 +69,10 @@ class OpenAiServer(OllamaServer):
         spared: Literal["", "usage", "timings"] = "",
         fills: Fills = "",
         batch: int = 2048,
+        port: int = 0,
     ) -> None:
         """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them, 0 for no answer; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
-        super().__init__(script, models=models, logprobs=logprobs, fills=fills)
+        super().__init__(script, models=models, logprobs=logprobs, fills=fills, port=port)
         self.batch = batch
         self.kind = kind
         self.own_window = window

@@ -16,6 +16,7 @@ from clean_room_agent.training.dataset_filters import (
     fault_of,
     jaccard,
     near_duplicates,
+    split_functions,
     split_groups,
     split_repositories,
 )
@@ -139,3 +140,17 @@ def test_where_all_tasks_are_of_one_time_a_repository_is_in_one_split() -> None:
     ]
     assert split_repositories(rows[::-1]) == splits
     assert set(split_repositories(rows[:6]).values()) == {"train"}
+
+
+def test_of_ones_own_repositories_some_functions_are_held_out_as_far_as_half_of_the_rows_go() -> None:
+    def rows_of(functions: int) -> list[TrainingRow]:
+        return [asked(f"q{row}", f"t{number}") for number in range(functions) for row in range(4)]
+
+    few, many = rows_of(20), rows_of(400)
+    stage = few[0].origin.stage
+    for rows, held in ((few, 40), (many, 300)):
+        splits = split_functions(rows, stage)
+        assert sum(splits[row.origin.group] == "test" for row in rows) == held
+        assert split_functions(rows[::-1], stage) == splits
+    assert set(split_functions(rows_of(1), stage).values()) == {"train"}
+    assert set(split_functions(few, "another").values()) == {"train"}

@@ -29,8 +29,8 @@ GROUPS = {"commit": "commits", "fault": "functions"}
 """What rows of one question come from."""
 
 
-def making_of(settings: Settings, licences: tuple[str, ...], *, of_faults: bool) -> Making:
-    """How pairs are made, as configured; with all permissive licences if none is named.
+def making_of(settings: Settings, licences: tuple[str, ...] | None, *, of_faults: bool) -> Making:
+    """How pairs are made, as configured; with all permissive licences if none is named, with any for None.
 
     Raises:
         ConfigError: the configuration names an unknown stage.
@@ -50,7 +50,7 @@ def making_of(settings: Settings, licences: tuple[str, ...], *, of_faults: bool)
         orchestrator=settings.orchestrator,
         edit=settings.edit,
         index=settings.index,
-        licences=licences or ALLOWED,
+        licences=ALLOWED if licences == () else licences,
         prompts=hashlib.sha256(json.dumps([*texts, VERSION, *tables], sort_keys=True).encode()).hexdigest(),
     )
 
@@ -63,8 +63,11 @@ def record_dataset(
     making: Making,
     settings: Settings,
     workspace: Workspace,
+    rule: str = "",
 ) -> tuple[Written, dict[str, int]]:
-    """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt."""
+    """Write the dataset, and record a plan and a dataset for each prompt; with the datasets' numbers by prompt. `rule`: how the
+    rows were split, if not as is usual for what they come from.
+    """
     router = ModelRouter(settings.models, settings.budget)
     stages = sorted({entry.row.origin.stage for entry in assembled.entries})
     plans = {stage: default_plan(BY_NAME[stage], router) for stage in stages}
@@ -73,7 +76,7 @@ def record_dataset(
         "repositories": sorted({unit.repo for unit in mined.units}),
         "repositories_not_read": dict(sorted(mined.unread)),
         GROUPS[mined.what]: assembled.groups,
-        "licences": list(making.licences),
+        "licences": "any" if making.licences is None else list(making.licences),
         "making": digest_of(making),
     }
     card = Card(
@@ -81,7 +84,7 @@ def record_dataset(
         base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
         plan={},
         criteria=criteria,
-        split_rule=SPLIT_RULE if of_commits else REPOSITORY_RULE,
+        split_rule=rule or (SPLIT_RULE if of_commits else REPOSITORY_RULE),
         exclusions=assembled.left_out,
     )
     written = write_dataset(folder, assembled.entries, card, FORMATS[trainer])

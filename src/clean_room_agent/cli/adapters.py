@@ -13,7 +13,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.open_adapters import OpenAdapters, open_adapters
 from clean_room_agent.app.run_wiring import sandbox_inputs_of
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.artifacts.names import counted, new_task_id, short_id
+from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw.training import (
@@ -37,7 +37,7 @@ from clean_room_agent.training.evaluation import (
     passed_evaluation,
     require_same_answers,
 )
-from clean_room_agent.training.gate import GateFinding
+from clean_room_agent.training.gate import finding_lines
 from clean_room_agent.workspace import CACHE_HINT, private_folder
 
 ALSO = (
@@ -252,7 +252,7 @@ def _answer_evaluation(row: AdapterRow, made: Evaluated, *, as_json: bool) -> No
             }
         )
     else:
-        _print_finding(row, made.finding)
+        output.answer("\n".join(finding_lines(row.model_tag, made.finding.as_object())))
         if len(made.spread) > 1:
             gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
             output.answer(f"  gains of adapters of the same dataset: {gains}")
@@ -263,24 +263,6 @@ def _answer_evaluation(row: AdapterRow, made: Evaluated, *, as_json: bool) -> No
         output.answer(
             f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
         )
-
-
-def _print_finding(adapter: AdapterRow, finding: GateFinding) -> None:
-    words = {
-        "passed": "is better than its base",
-        "failed": "did not pass the gate",
-        "tie": "answers as its base does",
-        "shadow": "cannot be judged on so few examples",
-    }
-    output.answer(
-        f"{adapter.model_tag} {words[finding.status]}: {counted(finding.figures.examples, 'example')} of {counted(finding.figures.tasks, 'task')}"
-    )
-    for check in finding.checks:
-        output.answer(f"  {'ok' if check.holds else 'NO':<3} {check.name}: {check.says}")
-    output.answer(f"  a gain of {finding.figures.detectable:.1%} would show in 80 % of the cases")
-    for name, values in finding.flips_by.items():
-        for value, (better, worse) in values.items():
-            output.answer(f"      {name} {value}: {better} better, {worse} worse")
 
 
 def _answer_change(changed: DeploymentRow, *, as_json: bool, note: str = "") -> None:

@@ -164,10 +164,8 @@ def command(
             _answer_unfinished(len(mined.units), left, as_json=as_json)
             return 0
         assembled = bootstrap.assemble(shards, mined, making)
-        written: Written | None = None
-        numbers: Mapping[str, int] = {}
-        if assembled.entries:
-            written, numbers = record_dataset(target, form, assembled, mined, making, settings, workspace)
+        made = (target, form, assembled, mined, making, settings, workspace)
+        written, numbers = record_dataset(*made) if assembled.entries else (None, {})
     _answer(mined, excluded, assembled, written, numbers, as_json=as_json)
     return 0 if written is not None else 1
 

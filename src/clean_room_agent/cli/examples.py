@@ -80,6 +80,13 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra stats", "costs, and how right the answers were"),
         ("cra stats --counterfactual", "what a perfect stage would gain"),
     ),
+    "tonight": (
+        ("cra tonight --base coder-0.5b.gguf", "this repository, at most 8 hours of training"),
+        (
+            "cra tonight ../shop ../till --base coder-0.5b.gguf --hours 2",
+            "two others; begun again, it continues",
+        ),
+    ),
     "train-plan": (("cra train-plan -o training.json", "the adapter that would help most"),),
     "curate-data": (("cra curate-data --plan 1 -o data", "a dataset for the first plan"),),
     "bootstrap": (

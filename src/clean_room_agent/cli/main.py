@@ -45,6 +45,7 @@ COMMANDS: dict[str, str] = {
     "replay": "Repeat a run with its recorded answers, without a server.",
     "prune": "Show what can be deleted to save space, and delete it.",
     "stats": "Show what calls cost, how right they were, and where tasks were lost.",
+    "tonight": "Train an adapter on your own repositories, and prove it.",
     "train-plan": "Plan the adapter that would help most.",
     "curate-data": "Make a dataset for a training plan from the record.",
     "bootstrap": "Make training pairs from commit histories.",

@@ -32,6 +32,8 @@ GROUP = {"commit": "commit", "fault": "function"}
 NEGATIVE = frozenset({"no", "skip"})
 """Verdicts that reject the item."""
 Progress = Callable[[int, int], None]
+Splitter = Callable[[Sequence[TrainingRow]], Mapping[Hashable, Split]]
+"""The split of each group of rows."""
 UnitT = TypeVar("UnitT", bound=Unit)
 
 
@@ -139,9 +141,9 @@ def make_shards(
             raise
 
 
-def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
+def assemble(folder: Path, mined: Mined, making: Making, split: Splitter | None = None) -> Assembled:
     """The rows of all shards, split, without near-duplicates; the same for the same shards, whichever machines made
-    them.
+    them. `split`: by default that of commits, or of faults in repositories of others.
     """
     left_out: Counter[str] = Counter(
         {f"{REFUSED[mined.what]}: {reason}": count for reason, count in mined.refused.items()}
@@ -156,7 +158,8 @@ def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
         for columns in shard.rows:
             rows.append(_as_row(columns))
             changes.setdefault(rows[-1].origin.group, columns["change"])
-    splits = split_groups(rows) if mined.what == "commit" else split_repositories(rows)
+    split = split or (split_groups if mined.what == "commit" else split_repositories)
+    splits = split(rows)
     # What is nearly the same as something in the test is taken out of training, not the other way round.
     rows.sort(key=lambda row: ORDER[splits[row.origin.group]])
     known = sorted(changes, key=lambda group: ORDER[splits[group]])

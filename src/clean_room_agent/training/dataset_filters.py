@@ -23,6 +23,12 @@ REPOSITORY_RULE = (
     "By repository: 10 % of the repositories, taken by chance, are test, 10 % validation, one each of three; all rows of a "
     "repository are in the same split."
 )
+FUNCTION_RULE = (
+    "By function: functions taken by chance are test, as many as give 300 rows of the prompt that is trained, at most half of its "
+    "rows; all rows of a function are in the same split."
+)
+TEST_ROWS = 300
+"""The gate wants 200, and some turn out to be much like others."""
 SHINGLE_WORDS = 3
 SHARED = 0.5
 """Lines that occur in more than this share of the groups belong to the prompt itself."""
@@ -150,6 +156,21 @@ def split_repositories(rows: Sequence[TrainingRow], group: Group = own_group) ->
     ordered = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
     split_of = dict(zip(ordered, _divided(len(ordered)), strict=True))
     return {group(row): split_of[row.origin.repo] for row in rows}
+
+
+def split_functions(rows: Sequence[TrainingRow], stage: str) -> dict[Hashable, Split]:
+    """The split of each function with rows of this prompt, train that of all others: see `FUNCTION_RULE`. For repositories in
+    which the adapter is to work itself.
+    """
+    counts = Counter(row.origin.group for row in rows if row.origin.stage == stage)
+    most = min(TEST_ROWS, counts.total() // 2)
+    found: dict[Hashable, Split] = {row.origin.group: "train" for row in rows}
+    held = 0
+    for group in sorted(counts, key=lambda group: hashlib.sha256(repr(group).encode()).digest()):
+        if held < most and held + counts[group] <= counts.total() // 2:
+            found[group] = "test"
+            held += counts[group]
+    return found
 
 
 def _divided(count: int) -> list[Split]:

@@ -49,6 +49,8 @@ from clean_room_agent.llm.transports.lora import (
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
 TABLE = "models.overrides"
+PRESET = "llama-server.ini"
+"""Stands beside the adapters' folders."""
 Convert = Callable[[Path, Path], None]
 """Makes an adapter's GGUF (first argument), with merged models next to it, from the base's GGUF (second argument)."""
 
@@ -133,8 +135,8 @@ class Host(Struct, frozen=True, kw_only=True):
             raise UsageError(
                 "llama-server does not say which model file it serves", hint="name it with --base-gguf"
             )
-        _require_file(_gguf_path(adapter), _gguf_path(adapter), convert, Path(weights))
-        preset = private_folder(self.workspace.adapters) / "llama-server.ini"
+        require_gguf(adapter, convert, Path(weights))
+        preset = private_folder(self.workspace.adapters) / PRESET
         entries = {each.model_tag: _gguf_path(each) for each in siblings if _gguf_path(each).exists()}
         text = preset_text(adapter.base_model, weights, {**entries, adapter.model_tag: _gguf_path(adapter)})
         atomic_write(preset, text)
@@ -177,6 +179,11 @@ def preset_text(base: str, weights: str, adapters: dict[str, Path]) -> str:
     for tag, gguf in sorted(adapters.items()):
         lines += ["", f"[{tag}]", f"model = {weights}", f"lora = {gguf}", "lora-init-without-apply = true"]
     return "\n".join(lines) + "\n"
+
+
+def require_gguf(adapter: AdapterRow, convert: Convert, base_gguf: Path) -> Path:
+    """The adapter's GGUF, converted unless it was before."""
+    return _require_file(_gguf_path(adapter), _gguf_path(adapter), convert, base_gguf)
 
 
 def _gguf_path(adapter: AdapterRow) -> Path:

@@ -215,6 +215,29 @@ def judge_candidate(
     )
 
 
+WORDS: Mapping[Status, str] = {
+    "passed": "is better than its base",
+    "failed": "did not pass the gate",
+    "tie": "answers as its base does",
+    "shadow": "cannot be judged on so few examples",
+}
+
+
+def finding_lines(tag: str, found: Mapping[str, Any]) -> list[str]:
+    """The finding about the adapter with this tag in lines for people; `found` is as `as_object` gives it."""
+    examples, tasks = counted(found["examples"], "example"), counted(found["tasks"], "task")
+    lines = [f"{tag} {WORDS[found['status']]}: {examples} of {tasks}"]
+    lines += [
+        f"  {'ok' if check['holds'] else 'NO':<3} {check['name']}: {check['says']}"
+        for check in found["checks"]
+    ]
+    lines.append(f"  a gain of {found['detectable']:.1%} would show in 80 % of the cases")
+    for name, values in found["flips_by"].items():
+        for value, (better, worse) in values.items():
+            lines.append(f"      {name} {value}: {better} better, {worse} worse")
+    return lines
+
+
 def before_spending(examples: int) -> str:
     """What an evaluation with so many examples could show, in words."""
     if examples < MIN_EXAMPLES:

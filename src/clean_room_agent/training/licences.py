@@ -69,9 +69,9 @@ class Licences:
         return self._known[blob]
 
 
-def is_allowed(licence: str, allowed: tuple[str, ...]) -> bool:
-    """Whether each of the licences is on the list; an unknown one is not."""
-    return bool(licence) and all(name in allowed for name in licence.split(" AND "))
+def is_allowed(licence: str, allowed: tuple[str, ...] | None) -> bool:
+    """Whether each of the licences is on the list; an unknown one is not. None allows any, and none at all."""
+    return allowed is None or (bool(licence) and all(name in allowed for name in licence.split(" AND ")))
 
 
 @cache

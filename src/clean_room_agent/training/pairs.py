@@ -82,7 +82,8 @@ class Making(Struct, frozen=True, kw_only=True):
     orchestrator: OrchestratorConfig
     edit: EditConfig
     index: IndexConfig
-    licences: tuple[str, ...]
+    licences: tuple[str, ...] | None
+    """Those that are allowed; None: any, and none at all, for the user's own repositories."""
     prompts: str
     """A digest of the prompts' texts, and of what else the questions depend on."""
 

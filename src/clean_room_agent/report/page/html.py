@@ -111,7 +111,7 @@ HEAD_BYTES = 1_000
 def run_html(page: RunPage) -> str:
     """The page of a run. All text is escaped here; invisible characters must have been replaced before."""
     places = {entry.place: f"pass-{number}" for number, entry in enumerate(page.trace.passes, 1)}
-    return _rendered("run.html.j2", page=page, places=places, of_run=OF_RUN)
+    return rendered("run.html.j2", page=page, places=places, of_run=OF_RUN)
 
 
 def is_report(path: Path) -> bool:
@@ -124,7 +124,8 @@ def is_report(path: Path) -> bool:
         return MARK.encode() in file.read(HEAD_BYTES)
 
 
-def _rendered(name: str, **values: object) -> str:
+def rendered(name: str, **values: object) -> str:
+    """A page from this template."""
     style = TEMPLATES.joinpath("page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
