@@ -115,8 +115,9 @@ def make_shards(
     """Make the units' shards: on a Ray cluster, or on this machine in `jobs` processes (in this one for 1).
 
     `make`, a function of a module or a part of one, writes a unit's own file: a worker that dies leaves none, or a whole one. Its
-    folder and the repositories must have the same paths on all machines.
+    folder and the repositories must have the same paths on all machines. `progress` is told at once that none is made.
     """
+    progress(0, len(units))
     if engine == "ray":
         from clean_room_agent.training.cluster import call_on_ray
 
