@@ -379,6 +379,18 @@ def test_a_file_that_could_not_be_loaded_must_run_the_tests_that_its_text_had() 
         assert verdict.reason.startswith("could not be loaded at the start, and do not run now: t.py::")
 
 
+@pytest.mark.parametrize(
+    "before", [unloaded(a=True), unloaded()], ids=["its tests are known", "they are not"]
+)
+def test_a_file_that_cannot_be_loaded_before_and_after_is_one_that_failed_before(before: TestRun) -> None:
+    if not before.report.written:
+        before = replace(before, report=replace(before.report, uncounted=("t.py",)))
+    after = replace(before, report=replace(before.report, written={}, uncounted=()))
+    assert judge_final(before, after, "no-new-failures").complete
+    assert not judge_final(before, after, "all-pass").complete
+    assert not judge_final(before, after, "no-new-failures", planned=("t.py",)).complete
+
+
 def test_cases_of_a_test_count_as_the_test() -> None:
     cases: dict[str, Outcome] = {"a[1]": "passed", "a[2]": "passed"}
     after = pytest_names(**cases)

@@ -411,7 +411,8 @@ def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> s
     changed = sorted(name for name in unknown if is_in(name, planned))
     if changed:
         return f"could not be loaded at the start, and changed: {_list_names(changed)}"
-    for name in before.uncounted:
+    as_before = _as_before(baseline, final, planned)
+    for name in (one for one in before.uncounted if one not in as_before):
         skipped, ran = _tests_below(name, baseline, final)
         if skipped:
             return f"could not be loaded at the start, and skipped: {_list_names(skipped)}"
@@ -436,7 +437,7 @@ def tests_below(name: str, run: TestRun) -> frozenset[str]:
 def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     """Which tests of files that could not be loaded at the start do not run, in words; "" if none.
 
-    Only files count that were run, at the start or now, or that `planned` names.
+    Only files count that were run, at the start or now, or that `planned` names; not those that cannot be loaded now, either.
     """
     written = baseline.report.written
     if not written or not final.report.named:
@@ -448,6 +449,7 @@ def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
         if outcome not in {"skipped", "xfailed"}:
             ran.add(plain)
     files = {module_or_file(name) for name in (*present, *baseline.report.outcomes)}
+    files -= {module_or_file(name) for name in _as_before(baseline, final, planned)}
     lost = [
         name
         for name, runs in written.items()
@@ -455,6 +457,12 @@ def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
         and (ran if runs else present).isdisjoint(spellings(name))
     ]
     return f"could not be loaded at the start, and do not run now: {_list_names(lost)}" if lost else ""
+
+
+def _as_before(baseline: TestRun, final: TestRun, planned: Collection[str]) -> frozenset[str]:
+    """What could not be loaded at the start and cannot be now, apart from `planned`: it is red, and counts as that."""
+    both = baseline.red() & final.red()
+    return frozenset(name for name in both if HOLDER.search(name) and not is_in(name, planned))
 
 
 def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
