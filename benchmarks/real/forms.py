@@ -37,7 +37,8 @@ from benchmarks.real.seeded import REPOSITORIES, ExampleJudge, SeededFault, faul
 from benchmarks.real.tasks import Bench
 from benchmarks.results import write_section
 from clean_room_agent.execute.forms import masked, worded
-from clean_room_agent.execute.forms.masked import Mask
+from clean_room_agent.execute.forms.masks import Mask
+from clean_room_agent.execute.forms.openings import Opening
 from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
 from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.client import ModelClient
@@ -154,20 +155,23 @@ def attempts(
     )
     if form == "masked":
         natural: set[Mask] = set()
-        for request in masked.requests(place, fault.bad, assignment, natural=natural):
+        opened: list[Opening] = []
+        for request in masked.requests(place, fault.bad, assignment, natural=natural, opened=opened):
             answered = solver.fill(request)
             if answered is None:
                 yield None
                 return
             done: str | Refused = Refused(reason="cut")
             if answered.whole:
-                done = masked.apply(place, fault.bad, request.mask, answered.text)
+                done = masked.apply(place, fault.bad, request.mask, answered.text, request.opening)
+                opening = masked.opened_by(place, fault.bad, request, answered.text)
+                opened += [] if opening is None else [opening]
             if isinstance(done, Refused) and done.same:
                 natural.add(request.mask)
             tried = Try(
                 form=form,
                 telling=request.telling,
-                mask=request.mask.kind,
+                mask="block" if request.opening else request.mask.kind,
                 draw=request.draw,
                 tokens=answered.tokens,
                 outcome="",

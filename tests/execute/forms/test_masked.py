@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.execute.forms import masked
-from clean_room_agent.execute.forms.masked import Mask, masks_by_line
+from clean_room_agent.execute.forms.masks import Mask, masks_by_line
 from clean_room_agent.execute.forms.place import Assignment, Parsed, Place, Refused, place_of
 from clean_room_agent.llm.token_estimator import estimate
 

@@ -8,7 +8,7 @@ from clean_room_agent.execute.edits.definition_answers import (
 )
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.static_checks import fault_of
-from clean_room_agent.execute.forms.masked import masks_by_line
+from clean_room_agent.execute.forms.masks import masks_by_line
 from clean_room_agent.execute.forms.place import Parsed, Place
 from clean_room_agent.execute.forms.worded import apply
 from clean_room_agent.syntax import import_lines, outline_of, sequence_starts

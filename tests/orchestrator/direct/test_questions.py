@@ -109,6 +109,20 @@ def test_gaps_come_before_whole_definitions_and_the_last_line_that_ran_first() -
     assert len(set(everything)) == len(everything)
 
 
+def test_what_is_inside_a_block_that_an_answer_opens_is_asked_in_the_next_round() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    line = next(item for item in items(next(asked)) if "masked line 5-5" in item)
+    answer = Answered(text=" if not values:", call_id=1)
+    candidates.append(replace(candidate(line, fault="the file no longer parses"), answer=answer))
+    first, *others = next(asked)
+    assert first.item == "a.py::total masked block 5 if not values: comment 0"
+    assert "block" not in "".join(items(others))
+    assert first.write(Answered(text=" return 0", call_id=2)) == TEXT.replace(
+        "    return", "    if not values:\n        return 0\n    return"
+    )
+
+
 def test_a_place_does_not_wait_for_all_gaps_of_the_one_before_it() -> None:
     asked = [items(one) for one in rounds([], TOTAL_BESIDE_MEAN, MEAN)]
     places = [one[0].partition(" ")[0].rpartition("::")[2] for one in asked if one and "masked" in one[0]]

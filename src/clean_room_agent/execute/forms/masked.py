@@ -12,16 +12,22 @@ be taken out:
 import heapq
 import itertools
 import re
-from collections.abc import Collection, Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
-from tree_sitter import Node
 
 from clean_room_agent.artifacts.goals import GoalTest, gives
 from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, sourced
 from clean_room_agent.execute.edits.search_replace import indentation
 from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault
+from clean_room_agent.execute.forms.masks import Mask, masks_by_line, statement_at
+from clean_room_agent.execute.forms.openings import (
+    Opening,
+    answers_only,
+    opening_of,
+    with_line_inside,
+)
 from clean_room_agent.execute.forms.place import (
     SAME,
     Assignment,
@@ -30,17 +36,13 @@ from clean_room_agent.execute.forms.place import (
     Refused,
     Row,
     Shown,
-    body_of,
-    docstring_of,
     sampling_of,
     shown,
     wrapped,
 )
-from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.languages.registry import language_at
 from clean_room_agent.llm.filling import FillRequest
 from clean_room_agent.llm.token_estimator import count_pieces, estimate
-from clean_room_agent.syntax import statement_spans, walk
 
 NEAR, WIDE = (150, 80), (500, 250)
 """Tokens of the lines before a mask, and behind it, that are shown, nearest first; behind it fewer, as some servers read less
@@ -55,11 +57,6 @@ NATURAL = 6
 """So many places later comes what else there is to ask of a line that the model would have written as it is."""
 TEMPERATURE = 0.8
 MOST_TOKENS = 160
-MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
-MOST_STATEMENT_LINES = 8
-MOST_NEIGHBOURS = 4
-MOST_PARTS = 6
-"""Of one line."""
 
 COMMENTED = re.compile(
     r"(?:#|//)\s*(?:correct(?:ed)?|right|fix(?:ed)?|should be|now)\b(?: line)?\s*:\s*`?(\S.*?)`?",
@@ -67,26 +64,6 @@ COMMENTED = re.compile(
 )
 """What a model makes of being told what is wrong, in a comment: a comment that says what is right."""
 QUOTED_OR_BRACKET = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[()\[\]{}]""")
-
-
-class Mask(Struct, frozen=True, kw_only=True, order=True):
-    """What is taken out of a file: the bytes from `start` to `end`; a gap has none."""
-
-    kind: MaskKind
-    start: int
-    end: int
-    first_line: int
-    last_line: int
-
-    @property
-    def name(self) -> str:
-        """Tells the masks of a file apart."""
-        return f"{self.kind} {self.first_line}-{self.last_line} {self.start}-{self.end}"
-
-    @property
-    def whole_lines(self) -> bool:
-        """Whether it is one or more lines with their indentation."""
-        return self.kind != "part"
 
 
 class Telling(NamedTuple):
@@ -122,22 +99,30 @@ class MaskedRequest(Struct, frozen=True, kw_only=True):
     draw: int
     """0: the likeliest answer; others are drawn."""
     fill: FillRequest
+    opening: Opening | None = None
+    """The block inside which the answer stands."""
 
     @property
     def item(self) -> str:
         """Tells the requests for a place apart."""
-        return f"{self.mask.name} {self.telling} {self.draw}"
+        return f"{(self.opening or self.mask).name} {self.telling} {self.draw}"
 
 
 def requests(
-    place: Place, text: str, assignment: Assignment, *, natural: Collection[Mask] = ()
+    place: Place,
+    text: str,
+    assignment: Assignment,
+    *,
+    natural: Collection[Mask] = (),
+    opened: Sequence[Opening] = (),
 ) -> Iterator[MaskedRequest]:
     """Requests for a place, the most promising first; none if it cannot be shown.
 
     Each executed line is asked for in several ways: what it returns, assigns or decides by, then the whole line, then both
     told in other ways, then its other parts, what may be missing beside it, it and its neighbours, and at last drawn answers.
-    A next way of a line comes after the first ways of the `STRIDE` lines below it in rank. `natural` is read as the
-    iteration goes on: masks whose likeliest answer was what stands there; what else there is to ask of their lines waits.
+    A next way of a line comes after the first ways of the `STRIDE` lines below it in rank. `natural` and `opened` are read as the
+    iteration goes on: masks whose likeliest answer was what stands there, of whose lines what else there is to ask waits; and
+    blocks that answers opened, of which each is asked next what is inside.
     """
     parsed = Parsed(place.path, text)
     visible = shown(parsed, place)
@@ -153,7 +138,12 @@ def requests(
     ]
     heapq.heapify(waiting)
     put_off: set[tuple[int, int]] = set()
+    inside: set[str] = set()
     while waiting:
+        for opening in opened:
+            if opening.name not in inside and not answers_only(opening, assignment.goals):
+                inside.add(opening.name)
+                yield builder.request(Mask.gap_before(parsed, opening.line), tellings[0], 0, opening)
         key, rank, way, mask, telling, draw = heapq.heappop(waiting)
         lines = {one.first_line for one in natural if one.first_line == one.last_line}
         if mask.first_line in lines and (rank, way) not in put_off:
@@ -167,12 +157,24 @@ def requests(
             yield request
 
 
-def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
-    """The file with the answer in place of the mask, or why it is no candidate. What stands there already is none."""
+def opened_by(place: Place, text: str, request: MaskedRequest, answer: str) -> Opening | None:
+    """The block that the answer opens where one line was asked for; None if it opens none."""
+    alone = request.mask.kind in {"line", "gap"} and request.opening is None
+    return opening_of(Parsed(place.path, text), request.mask.first_line, answer) if alone else None
+
+
+def apply(place: Place, text: str, mask: Mask, answer: str, opening: Opening | None = None) -> str | Refused:
+    """The file with the answer in place of the mask, in the block that was opened for it if any; or why it is no candidate. What
+    stands there already is none.
+    """
     parsed = Parsed(place.path, text)
     refused: Refused | None = None
-    tried = [(mask, written) for written in _readings(parsed, mask, answer)]
-    statement = next(_statement(parsed, place, mask.first_line), mask) if mask.kind == "line" else mask
+    if opening is not None:
+        tried = [(mask, opening.around(answer))] if answer.strip() else []
+    else:
+        tried = [(mask, written) for written in _readings(parsed, mask, answer)]
+        tried += _around_what_stands_there(parsed, place, mask, answer)
+    statement = next(statement_at(parsed, place, mask.first_line), mask) if mask.kind == "line" else mask
     if statement.first_line == mask.first_line < statement.last_line:  # models end what they have begun
         tried += [(statement, written) for _, written in tried]
     for replaced, written in tried:
@@ -184,6 +186,18 @@ def apply(place: Place, text: str, mask: Mask, answer: str) -> str | Refused:
             return after
         refused = refused or Refused(reason=fault)
     return refused or Refused(reason="the answer adds nothing")
+
+
+def _around_what_stands_there(
+    parsed: Parsed, place: Place, mask: Mask, answer: str
+) -> Iterator[tuple[Mask, str]]:
+    """The line that was asked about, or the one behind a gap, inside the block that the answer opens."""
+    if mask.kind not in {"line", "gap"} or mask.first_line > place.last_line:
+        return
+    opening = opening_of(parsed, mask.first_line, answer)
+    written = None if opening is None else with_line_inside(parsed, place.path, opening)
+    if written is not None:
+        yield Mask.whole_line(parsed, mask.first_line), written
 
 
 def gold(path: str, text: str, mask: Mask, right: str) -> str | None:
@@ -248,7 +262,9 @@ class _Builder:
         self._counted: dict[str, int] = {}
         self._mark = f"{language.nodes.comment} "
 
-    def request(self, mask: Mask, telling: Telling, draw: int) -> MaskedRequest:
+    def request(
+        self, mask: Mask, telling: Telling, draw: int, opening: Opening | None = None
+    ) -> MaskedRequest:
         parsed, visible = self._parsed, self._shown
         body = visible.body
         before_it, behind_it = NEAR if telling == self._first else WIDE
@@ -256,7 +272,9 @@ class _Builder:
             ::-1
         ]
         behind = self._nearest([row for row in body if row.number > mask.last_line], behind_it)
-        lead = _lead(parsed, mask)
+        lead = (
+            _lead(parsed, mask) if opening is None else f"{opening.header}\n{opening.inner.removesuffix(' ')}"
+        )
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
@@ -283,6 +301,7 @@ class _Builder:
             mask=mask,
             telling=telling.name,
             draw=draw,
+            opening=opening,
             fill=FillRequest(
                 before=before,
                 after=after,
@@ -460,129 +479,3 @@ def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
     elif mask.whole_lines and not written:
         return parsed.spliced(mask.start, min(parsed.starts[mask.last_line], len(parsed.raw)), "")
     return parsed.spliced(mask.start, mask.end, written)
-
-
-def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
-    """The masks of each executed line that says something, by rank of the lines: its parts with what it returns, assigns or
-    decides by first, then the whole line; the statement, if it has several lines; gaps beside it; it with neighbours.
-    """
-    lines = _executed(parsed, place)
-    seen: set[tuple[int, int]] = set()
-    parts = _parts(parsed, place)
-    found = []
-    for line in lines:
-        whole = Mask(
-            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
-        )
-        main, *more = [*parts.get(line, []), whole]
-        masks = dict.fromkeys((main, whole, *_statement(parsed, place, line), *more))
-        masks |= dict.fromkeys((*_gaps(parsed, place, line), *_neighbours(parsed, place, line)))
-        new = [mask for mask in masks if (mask.start, mask.end) not in seen]
-        seen.update((mask.start, mask.end) for mask in new)
-        if new:
-            found.append(new)
-    return found
-
-
-def _executed(parsed: Parsed, place: Place) -> list[int]:
-    """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
-    something was lost.) What imports comes last.
-    """
-    first, last = _body_rows(parsed, place)
-    found = [
-        line
-        for line in dict.fromkeys(place.lines)
-        if first <= line <= last and _says_something(parsed.lines[line - 1])
-    ]
-    root = parsed.node(place)
-    imports = {
-        node.start_point.row + 1
-        for node in ([] if root is None else walk(root))
-        if node.type in parsed.nodes.imports
-    }
-    return sorted(found, key=imports.__contains__)
-
-
-def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:
-    """First and last line of the body without its docstring; (1, 0) if there is none."""
-    node = parsed.node(place)
-    body = None if node is None else body_of(node, parsed.nodes)
-    if node is None or body is None:
-        return 1, 0
-    document = docstring_of(node, parsed.nodes)
-    begin = body.start_point.row + (1 if parsed.nodes.indented else 2)
-    return (begin if document is None else document.end_point.row + 2), body.end_point.row + (
-        1 if parsed.nodes.indented else 0
-    )
-
-
-def _says_something(line: str) -> bool:
-    bare = line.strip().rstrip(":{").strip("(){}[]; ,")
-    return (
-        bool(bare)
-        and bare not in {"else", "try", "finally", "do", '"""', "'''"}
-        and not line.strip().startswith(("#", "//", "*", "/*", "@", "def ", "async def ", "class "))
-    )
-
-
-def _statement(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
-    """The statement at a line, if it has several lines."""
-    first, last = statement_spans(parsed.raw, place.path).get(line, (line, line))
-    if place.first_line <= first < last <= place.last_line and last - first < MOST_STATEMENT_LINES:
-        yield _rows(parsed, "statement", first, last)
-
-
-def _neighbours(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
-    begin, end = _body_rows(parsed, place)
-    for size in range(2, MOST_NEIGHBOURS + 1):
-        for first in (line, line - 1):
-            last = first + size - 1
-            if begin <= first and last <= end and all(map(str.strip, parsed.lines[first - 1 : last])):
-                yield _rows(parsed, "neighbours", first, last)
-
-
-def _gaps(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
-    """Before the line, and behind it: where one may be missing."""
-    begin, end = _body_rows(parsed, place)
-    for at in (line, line + 1):
-        if begin <= at <= end + 1 and at <= len(parsed.lines):
-            yield Mask(
-                kind="gap", start=parsed.start(at), end=parsed.start(at), first_line=at, last_line=at - 1
-            )
-
-
-def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
-    return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
-
-
-def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
-    """Conditions, what is returned or assigned, and arguments, together and each, on one line: the outermost first, by line."""
-    root = parsed.node(place)
-    by_line: dict[int, dict[tuple[int, int], Mask]] = {}
-    for node in [] if root is None else walk(root):
-        for first, last in _fallible_parts(node, parsed.nodes):
-            row, start, end = first.start_point.row + 1, first.start_byte, last.end_byte
-            masks = by_line.setdefault(row, {})
-            if row == last.end_point.row + 1 and end > start and len(masks) < MOST_PARTS:
-                mask = Mask(kind="part", start=start, end=end, first_line=row, last_line=row)
-                masks.setdefault((start, end), mask)
-    return {line: list(masks.values()) for line, masks in by_line.items()}
-
-
-def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[tuple[Node, Node]]:
-    """First and last node of each part: all arguments together, then each."""
-    fields = [node.child_by_field_name(name) for name in nodes.parts.get(node.type, ())]
-    if node.type in nodes.first_parts:
-        fields += node.named_children[:1]
-    elif node.type in nodes.arguments:
-        if node.named_child_count > 1:
-            yield node.named_children[0], node.named_children[-1]
-        fields += node.named_children
-    elif node.type == "conditional_expression":
-        fields += node.named_children[1:2]
-    for inner in fields:
-        if inner is None:
-            continue
-        bracketed = inner.type == "parenthesized_expression" and inner.named_children
-        own = inner.named_children[0] if bracketed else inner
-        yield own, own

@@ -15,7 +15,9 @@ from clean_room_agent.execute.edits.format import unescaped
 from clean_room_agent.execute.edits.search_replace import line_of
 from clean_room_agent.execute.edits.smaller_changes import smaller_changes
 from clean_room_agent.execute.forms import masked, worded
-from clean_room_agent.execute.forms.masked import Mask, MaskedRequest
+from clean_room_agent.execute.forms.masked import MaskedRequest
+from clean_room_agent.execute.forms.masks import Mask
+from clean_room_agent.execute.forms.openings import Opening
 from clean_room_agent.execute.forms.place import (
     SAME,
     Assignment,
@@ -300,13 +302,16 @@ class _Sweep:
         self._base = 0 if base is None else base.number
         self._name = (f"from {base.number} " if base else "") + (f"after {failed.number} " if failed else "")
         self._candidates = candidates
-        self._likeliest: dict[str, Mask] = {}
-        """By question: what the likeliest answer was asked for."""
+        self._asked: dict[str, MaskedRequest] = {}
+        """By question."""
         self._natural: set[Mask] = set()
+        self._opened: list[Opening] = []
         self._assignment = assignment
         place, text = target.place, target.text
         self._in_turn = solve.gaps == "in-turn"
-        self._gaps: Iterator[MaskedRequest] = masked.requests(place, text, assignment, natural=self._natural)
+        self._gaps: Iterator[MaskedRequest] = masked.requests(
+            place, text, assignment, natural=self._natural, opened=self._opened
+        )
         prompt = worded_form(solve, long=place.last_line - place.first_line >= LONG)
         self._worded: Iterator[FormRequest] = iter(())
         if prompt is not None:
@@ -327,12 +332,16 @@ class _Sweep:
         return is_stub(Parsed(self._target.place.path, self._target.text), self._target.place)
 
     def gaps(self) -> list[PlaceQuestion]:
-        """The next ones that a model fills, without those that it would leave as they are for as long as there are others."""
-        self._natural.update(
-            self._likeliest[one.item]
-            for one in self._candidates
-            if one.fault == SAME and one.item in self._likeliest
-        )
+        """The next ones that a model fills: first what is inside the blocks that it opened, and last what it would leave as it is."""
+        self._opened.clear()
+        for one in self._candidates:
+            request = self._asked.get(one.item)
+            if request is None:
+                continue
+            if one.fault == SAME and request.draw == 0:
+                self._natural.add(request.mask)
+            opening = masked.opened_by(self._target.place, self._target.text, request, one.answer.text)
+            self._opened += [] if opening is None else [opening]
         return [self.gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
     def worded(self, count: int) -> list[PlaceQuestion]:
@@ -342,8 +351,7 @@ class _Sweep:
     def gap(self, request: MaskedRequest) -> PlaceQuestion:
         """The question that sends it."""
         target, item = self._target, self._item(f"masked {request.item}")
-        if request.draw == 0:
-            self._likeliest[item] = request.mask
+        self._asked[item] = request
 
         def send(pass_id: str) -> Answered:
             reply = self._models.fill(request.fill, pass_id=pass_id, item=item)
@@ -358,7 +366,9 @@ class _Sweep:
             )
 
         def write(answer: Answered) -> str | NoCandidate:
-            return _text_or_reason(masked.apply(target.place, target.text, request.mask, answer.text))
+            return _text_or_reason(
+                masked.apply(target.place, target.text, request.mask, answer.text, request.opening)
+            )
 
         return replace(self._question(item, send, write), in_turn=self._in_turn)
 
