@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from testing.runs.solving import MENDED_MONEY, TILL, make_project
+from testing.runs.solving import MENDED_MONEY, TILL, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.implement import IMPLEMENT
 
@@ -58,3 +59,22 @@ def test_the_planned_route_is_told_what_was_tried_in_vain(tmp_path: Path) -> Non
     prompts = [call.request.prompt for call in told.recorded.calls_of("implement")]
     assert len(prompts) > 1
     assert all(line in prompt for prompt in prompts)
+
+
+def test_a_hint_is_first_shown_where_the_direct_route_was_gone_in_vain(tmp_path: Path) -> None:
+    till = make_project(tmp_path)
+    wrong = "```python\ndef split(cents, people):\n    return [1] * people\n```"
+    spoiled = {"Write one definition anew": [wrong] * 20, IMPLEMENT.title: ["I cannot."] * 20}
+    limits = {"direct_tokens": 200, "max_attempts": 1}
+    failed = till.solve_scripted(spoiled, solve={**DIRECT, **limits})
+    assert failed.code == 1, failed.err
+    with OllamaServer(Script(till.oracle)) as server:
+        till.configure(server.base_url, solve={**DIRECT, **limits})
+        told = till.cra("solve", "--resume", "@", "--hint", "Use divmod.")
+    assert told.code == 0, told.err
+    (shown,) = [call for call in told.recorded.calls_of("function") if "Use divmod." in call.request.prompt]
+    assert shown.site.pass_id.endswith(":impl:direct:hint-1")
+    assert told.recorded.outcomes[-1] == "applied_and_passed"
+    assert till.run_here("check", "--record")[0] == 0
+    code, out, err = till.run_here("replay", "@")
+    assert (code, out.partition(":")[0]) == (0, "the same"), err

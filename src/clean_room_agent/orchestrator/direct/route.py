@@ -5,7 +5,7 @@ Shown failing code, small models repair it no better than they write it anew, an
 loses (arXiv 2306.09896, 2310.01798): so candidates are many, cheap and judged by running them.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,6 +52,7 @@ from clean_room_agent.orchestrator.full_tests import settle_names, unstable_test
 from clean_room_agent.orchestrator.goals import as_told
 from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
+from clean_room_agent.orchestrator.run_config import SolveConfig
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import judge_step
@@ -60,8 +61,10 @@ from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.orchestrator.test_runs.worktrees import at_a_time
 from clean_room_agent.paths import is_test_configuration, is_test_path, matches_glob
 
-PART, STEP = "direct", "change"
-"""The ids under which its pass is recorded."""
+PART, STEP, HINT = "direct", "change", "hint"
+"""The ids under which its passes are recorded: the first, and one for each time that the user has added a hint."""
+DONE = "direct"
+"""The name in the journal of how a pass ended."""
 ROUND = "round"
 """The name of a round in the journal."""
 NAMED = 3
@@ -88,7 +91,9 @@ class Direct(Struct, frozen=True, kw_only=True):
 
 
 def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
-    """Whether the direct route did the task; `files` are those that the user allows, all if empty."""
+    """Whether the direct route did the task; `files` are those that the user allows, all if empty. A hint that came after it was
+    gone in vain is tried first where it is about: for whole definitions, which words can say how to write.
+    """
     goals = run.progress.goals.deciding
     if not goals:
         return False
@@ -106,7 +111,17 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     def text(commit: str, path: str) -> str:
         return run.commits.tree(commit).texts((path,))[0].get(path, "")
 
-    questions = Questions(run.models, targets, assignment, at_base.ran, text, fills=fills, solve=solve)
+    def rounds(
+        candidates: Sequence[TriedAnswer], solve: SolveConfig = solve
+    ) -> Iterable[Sequence[PlaceQuestion]]:
+        now = replace(assignment, task=run.task.words)
+        questions = Questions(run.models, targets, now, at_base.ran, text, fills=fills, solve=solve)
+        return questions.rounds(candidates)
+
+    def in_words(candidates: Sequence[TriedAnswer]) -> Iterable[Sequence[PlaceQuestion]]:
+        forms = tuple(form for form in solve.forms if form != "masked")
+        return rounds(candidates, replace(solve, forms=forms or ("function",)))
+
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
@@ -115,17 +130,30 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         places=tuple(target.place.name for target in targets),
         limit=solve.direct_tokens,
     )
-    return try_direct(run, direct, questions.rounds)
+    done, number = try_direct(run, direct, rounds), 1
+    while not done and _is_hinted(run, step_id := f"{HINT}-{number}"):
+        what_to_ask(run, at_base, files, step_id)
+        done = try_direct(run, direct, in_words, step_id)
+        number += 1
+    return done
 
 
-def what_to_ask(run: Run, at_base: GoalsAtBase, files: Sequence[str] = ()) -> tuple[list[Target], Assignment]:
+def _is_hinted(run: Run, step_id: str) -> bool:
+    """Whether there is a hint for this way, or was one when the run went it."""
+    pass_id = pass_of(run, step_id)
+    return run.journal.has(pass_id, DONE) or run.journal.hints.new_to(pass_id) > 0
+
+
+def what_to_ask(
+    run: Run, at_base: GoalsAtBase, files: Sequence[str] = (), step_id: str = STEP
+) -> tuple[list[Target], Assignment]:
     """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
     goals = run.progress.goals.deciding
     trace = _traced(run, goals, at_base.standard)
     if trace.problem:
         run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
     targets, functions = _targets(run, trace, goals, files)
-    _record_places(run, trace, functions)
+    _record_places(run, trace, functions, pass_of(run, step_id))
     assignment = Assignment(
         task=run.task.words,
         goals=as_told(run, goals),
@@ -134,9 +162,9 @@ def what_to_ask(run: Run, at_base: GoalsAtBase, files: Sequence[str] = ()) -> tu
     return targets, assignment
 
 
-def pass_of(run: Run) -> str:
-    """The id of the direct route's pass."""
-    return implement_pass(run.task.task_id, PART, STEP)
+def pass_of(run: Run, step_id: str = STEP) -> str:
+    """The id of a pass of the direct route, by default of the first."""
+    return implement_pass(run.task.task_id, PART, step_id)
 
 
 def _traced(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
@@ -178,9 +206,8 @@ def _targets(
     return targets, functions
 
 
-def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction]) -> None:
+def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction], pass_id: str) -> None:
     """The places that are asked about, and those that are not, as decisions of the pass."""
-    pass_id = pass_of(run)
     rows = [
         DecisionRow(
             task_id=pass_id,
@@ -196,12 +223,12 @@ def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction])
     run.recorder.decisions(pass_id, rows)
 
 
-def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
+def try_direct(run: Run, direct: Direct, rounds: Rounds, step_id: str = STEP) -> bool:
     """Whether a candidate holds: it is the run's head then, as the run's only step. All candidates are recorded."""
-    pass_id = pass_of(run)
+    pass_id = pass_of(run, step_id)
     title = f"asking about {listed(direct.places, NAMED)}"
-    header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=STEP)
-    entry = run.journal.entry(pass_id, "direct", Ended, (run.commits.head,))
+    header = PassHeader(kind=PassType.IMPLEMENT, pass_id=pass_id, title=title, part_id=PART, step_id=step_id)
+    entry = run.journal.entry(pass_id, DONE, Ended, (run.commits.head,))
     if entry.value is not None and entry.value.commit and not run.commits.exists(entry.value.commit):
         entry.value = None  # git lost it in a power cut
     current = run.journal.open_pass(header, entry)
@@ -213,7 +240,7 @@ def try_direct(run: Run, direct: Direct, rounds: Rounds) -> bool:
         if known.tests is None:
             run.progress.tried = known.tried
             return False
-        _accept(run, known)
+        _accept(run, known, step_id)
     return True
 
 
@@ -233,11 +260,11 @@ class Ended(Struct, frozen=True, kw_only=True):
     """If none holds: what was tried."""
 
 
-def _accept(run: Run, ended: Ended) -> None:
+def _accept(run: Run, ended: Ended, step_id: str) -> None:
     assert ended.tests is not None
     plan = run.progress.plan
     step = PlanStep(
-        id=STEP,
+        id=step_id,
         description=run.task.description,
         target_files=(TargetFile(path=ended.path, role="modify"),),
         target_symbols=(ended.symbol,),
@@ -260,6 +287,7 @@ class _Route:
         self._run = run
         self._direct = direct
         self._pass_id = current.header.pass_id
+        self._attempts = f"attempts/{PART}/{current.header.step_id}"
         self._row_id = current.row_id
         self._candidates: list[TriedAnswer] = []
 
@@ -396,7 +424,7 @@ class _Route:
         broken = broken_example(run, before, self._direct.held, one.commit)
         if broken:
             return replace(one, broken=broken)
-        name = f"attempts/{PART}/{STEP}/{one.number}"
+        name = f"{self._attempts}/{one.number}"
         commit = run.commits.keep(one.commit, name)
         tests = run.worktrees.run_step_at((commit,))[0]
         accept = run.tests.config.accept
