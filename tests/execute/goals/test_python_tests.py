@@ -256,6 +256,15 @@ def test_names_say_which_call_is_made_and_are_taken_once() -> None:
     assert test_name("f('ä ß')", wanted, ()) == "test_f"
 
 
+@pytest.mark.parametrize("source", ["m", ".m"])
+def test_a_name_that_a_file_uses_and_has_with_all_of_a_module_is_not_imported_again(source: str) -> None:
+    text = f"from {source} import *\n\n\ndef test_f():\n    assert f(1) == 1\n"
+    statement = f"from {source} import f"
+    assert with_imports(text, [statement]) == text
+    for other in (f"from {source} import g", "from n import f"):
+        assert other in with_imports(text, [other])
+
+
 def test_an_import_goes_behind_those_that_are_there() -> None:
     assert with_imports("", [F]) == "from m import f\n"
     assert with_imports('"""Doc."""\n\nx = 1\n', [F]) == '"""Doc."""\n\nfrom m import f\n\nx = 1\n'

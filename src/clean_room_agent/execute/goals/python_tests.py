@@ -403,7 +403,11 @@ def with_imports(text: str, statements: Iterable[str]) -> str:
     """The text with those of the import statements whose names it does not bind yet, after its last import."""
     tree = ast.parse(text)
     known = _bindings(tree)
-    missing = [one for one in dict.fromkeys(statements) if (_bound(one) or ("",))[0] not in known]
+    missing = [
+        one
+        for one in dict.fromkeys(statements)
+        if (_bound(one) or ("",))[0] not in known and not _has_by_star(tree, one)
+    ]
     if not missing:
         return text
     has_imports = any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body)
@@ -423,6 +427,18 @@ def with_imports(text: str, statements: Iterable[str]) -> str:
     apart = "\n" if before and not has_imports else ""
     spaced = "" if after.startswith("\n") or not after else "\n\n"
     return before + apart + "\n".join(missing) + "\n" + spaced + after
+
+
+def _has_by_star(tree: ast.Module, statement: str) -> bool:
+    """Whether the module uses the name that the statement imports, and imports all of where it comes from."""
+    source, _, name = statement.partition(" import ")
+    stars = (
+        f"from {'.' * one.level}{one.module or ''}"
+        for one in tree.body
+        if isinstance(one, ast.ImportFrom) and one.names[0].name == "*"
+    )
+    uses = (one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
+    return source in stars and name in uses
 
 
 MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"]", re.MULTILINE)
