@@ -34,6 +34,7 @@ ARGUMENTS = {
     "show": ("x",),
     "replay": ("x",),
     "train": ("1", "--base", "m"),
+    "tonight": ("--base", "m"),
     "curate-data": ("--plan", "1"),
     "adapters": ("list",),
     "solve": (TASK,),
