@@ -153,6 +153,7 @@ def test_the_bounds_hold_and_another_seed_plants_other_faults(world: World) -> N
 
 
 def test_what_was_broken_off_goes_on_where_it_was(world: World, tmp_path: Path) -> None:
+    world.planted()
     learned = sorted((world.work / "learned").iterdir())
     before = [file.stat().st_mtime_ns for file in learned]
     units = units_of_one(world.planted(most=2))
