@@ -314,7 +314,8 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
-            verdict = judge(runner.config.accept, unstable=found)
+            judge = partial(judge, unstable=found)
+            verdict = judge(runner.config.accept)
     red = final.red()
     if not verdict.complete and red and goals.deciding and not red & {goal.name for goal in goals.tests}:
         excused = judge("no-new-failures")

@@ -7,7 +7,6 @@ from tests.execute.forms.test_masked import (
     SCRIPT,
     SCRIPT_PLACE,
     TEXT,
-    all_masks,
     line_mask,
 )
 
@@ -128,4 +127,3 @@ def test_tabs_stay_tabs() -> None:
     opening = masked.opened_by(PLACE, text, first_of("line", 17, text=text), "if scale:")
     assert opening is not None
     assert (opening.header, opening.inner) == ("\t\tif scale:", "\t\t\t")
-    assert all_masks(text=text)

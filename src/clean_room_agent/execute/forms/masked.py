@@ -195,7 +195,7 @@ def _around_what_stands_there(
     if mask.kind not in {"line", "gap"} or mask.first_line > place.last_line:
         return
     opening = opening_of(parsed, mask.first_line, answer)
-    written = None if opening is None else with_line_inside(parsed, place.path, opening)
+    written = None if opening is None else with_line_inside(parsed, opening)
     if written is not None:
         yield Mask.whole_line(parsed, mask.first_line), written
 

@@ -64,10 +64,10 @@ def opening_of(parsed: Parsed, line: int, answer: str) -> Opening | None:
     )
 
 
-def with_line_inside(parsed: Parsed, path: str, opening: Opening) -> str | None:
+def with_line_inside(parsed: Parsed, opening: Opening) -> str | None:
     """The block around the line before which it was opened; None if that is not all of a statement, or stands in such a block."""
     line = opening.line
-    if statement_spans(parsed.raw, path).get(line, (line, line)) != (line, line):
+    if statement_spans(parsed.raw, parsed.path).get(line, (line, line)) != (line, line):
         return None
     before = parsed.lines[line - 2].strip() if line > 1 else ""
     return None if before == opening.header.strip() else opening.around(parsed.lines[line - 1])

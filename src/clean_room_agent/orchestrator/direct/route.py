@@ -91,8 +91,9 @@ class Direct(Struct, frozen=True, kw_only=True):
 
 
 def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
-    """Whether the direct route did the task; `files` are those that the user allows, all if empty. A hint that came after it was
-    gone in vain is tried first where it is about: for whole definitions, which words can say how to write.
+    """Whether the direct route did the task; `files` are those that the user allows, all if empty. Where it
+    found nothing in an earlier process and the user has added a hint since, its places are asked about again with the hint: for
+    whole definitions, since a hint says little about a gap.
     """
     goals = run.progress.goals.deciding
     if not goals:
@@ -139,7 +140,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
 
 
 def _is_hinted(run: Run, step_id: str) -> bool:
-    """Whether there is a hint for this way, or was one when the run went it."""
+    """Whether this pass would be the first to be shown a hint, or was so in an earlier process."""
     pass_id = pass_of(run, step_id)
     return run.journal.has(pass_id, DONE) or run.journal.hints.new_to(pass_id) > 0
 
