@@ -219,6 +219,21 @@ def test_a_test_that_broke_is_not_excused_by_one_that_failed_before(tmp_path: Pa
     assert (end.result.status, end.result.reason[:29]) == (RunStatus.PARTIAL, "newly failing: tests/test_c.p")
 
 
+def test_what_comes_and_goes_is_not_held_against_a_result_beside_what_failed_before(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    def flaky(files: Mapping[str, str]) -> dict[str, Outcome]:
+        """`tests/test_c.py::test` fails in the first two runs of the result: the step's and the final one."""
+        seen.append("= 1" in files["a.py"])
+        comes: Outcome = "failed" if 1 <= sum(seen) <= 2 and seen[-1] else "passed"
+        return {**of_files(files), "tests/test_b.py::test": "failed", "tests/test_c.py::test": comes}
+
+    mine = Goals(tests=(GoalTest(name="tests/test_a.py::test", source=GoalSource.REPOSITORY),))
+    with memory_project(tmp_path, FILES, flaky) as project:
+        _, end = ended(project, {"a.py": "a = 1\n"}, goals=mine)
+    assert (end.result.status, end.result.reason) == (RunStatus.COMPLETE, "")
+
+
 def test_an_exit_code_that_no_test_explains_is_not_told_as_a_failing_test(tmp_path: Path) -> None:
     mine = Goals(tests=(GoalTest(name="tests/test_a.py::test", source=GoalSource.REPOSITORY),))
     with memory_project(tmp_path, FILES, of_files) as project:
