@@ -104,7 +104,7 @@ def test_runs_are_offered_with_their_tasks_the_newest_first(till: Project, solve
     assert told["00000001"].startswith("solve, failed: Mend [secret:")
     assert told[solved[:8]].startswith("solve, complete: ")
     assert [*offered("apply", solved[:20], project=till)] == [solved]
-    assert [*offered("show", "0", project=till, cwd=till.top / "till")] == ["00000001"]
+    assert [*offered("show", "0000000", project=till, cwd=till.top / "till")] == ["00000001"]
 
 
 def test_nothing_of_a_folder_that_came_with_the_repository_is_read(till: Project, solved: str) -> None:
