@@ -80,7 +80,7 @@ class MemoryRunner(CommandRunner, kw_only=True):
         code = self.exits(command, self.history.files[self.tree.clean_at])
         return code, f"{command} says {code}\n"
 
-    def _run(
+    def _run_test_command(
         self,
         command: str,
         left_out: Collection[str] = (),

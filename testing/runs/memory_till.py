@@ -63,7 +63,7 @@ class UnittestRunner(MemoryRunner, kw_only=True):
     def run_apart(self, command: str) -> tuple[int, str]:
         return CommandRunner.run_apart(self, command)
 
-    def _run(
+    def _run_test_command(
         self,
         command: str,
         left_out: Collection[str] = (),
@@ -73,7 +73,9 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
-        return CommandRunner._run(self, command, left_out, traced=traced, asked=asked, seconds=seconds)
+        return CommandRunner._run_test_command(
+            self, command, left_out, traced=traced, asked=asked, seconds=seconds
+        )
 
 
 class MemoryTold(Struct, frozen=True, kw_only=True):

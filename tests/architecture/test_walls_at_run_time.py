@@ -22,7 +22,7 @@ def breach(stack: Sequence[str]) -> str:
 
 
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
-    opening = ("db.connection:connect_file", "db.connection:_open")
+    opening = ("db.connection:connect_file", "db.connection:_open_connection")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.solve:run_step")
     port = ("orchestrator.run:RunContext.retrieve", "retrieval.retriever:Retriever.retrieve")
     assert breach(("cli.main:main", "app.run_wiring:run_parts", *opening)) == ""
@@ -45,7 +45,7 @@ def test_neither_execute_nor_orchestrator_opens_the_curated_database(watched: Wa
 
 def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
     files = [entry for entry in watched.databases() if entry.target != ":memory:"]
-    assert {entry.stack[-1] for entry in files} == {"db.connection:_open"}
+    assert {entry.stack[-1] for entry in files} == {"db.connection:_open_connection"}
     in_memory = {entry.stack[-1] for entry in watched.databases() if entry.target == ":memory:"}
     assert {place.partition(":")[0] for place in in_memory} <= {"db.migrations"}, "the model of a new one"
 

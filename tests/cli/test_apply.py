@@ -71,7 +71,7 @@ def test_an_apply_that_was_killed_is_completed_or_taken_back_by_the_next(
 
     child = os.fork()
     if child == 0:
-        with patch("clean_room_agent.tree_update._replace", kill):
+        with patch("clean_room_agent.tree_update._replace_file", kill):
             till.run_here("apply", solved)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

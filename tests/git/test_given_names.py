@@ -15,7 +15,7 @@ from clean_room_agent.git.worktree import ParentCheckout
 
 SOURCE = Path(log.__file__).parent
 ENDS = frozenset({"--", "--end-of-options"})
-GIT = frozenset({"git", "stream_git", "Answer", "_read", "_read_once", "_ask_counts"})
+GIT = frozenset({"git", "stream_git", "Answer", "_read_objects", "_read_once", "_ask_counts"})
 
 GIVEN: dict[str, Callable[[Repository, str], object]] = {
     "diff": lambda repo, name: history.diff(repo, name, repo.head),
@@ -89,7 +89,7 @@ def test_every_call_ends_its_options_before_what_it_was_given(path: Path) -> Non
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         given = (
             call.args[2:]
-            if name == "_read"
+            if name == "_read_objects"
             else call.args[1:]
             if name in {"_read_once", "_ask_counts"}
             else call.args

@@ -134,7 +134,7 @@ def test_refs_of_a_run_whose_record_is_gone_are_in_nobody_s_way(
     for name in ("base", "step"):
         repo.git("update-ref", f"refs/cra/{TASK_ID}/{name}", repo.head)
     memory = project.open(lambda _: "")
-    taken = setup._snapshot(replace(parts_of(memory, replay_of=None), repo=repo))
+    taken = setup._starting_snapshot(replace(parts_of(memory, replay_of=None), repo=repo))
     assert list_refs(repo, f"refs/cra/{TASK_ID}/") == {f"refs/cra/{TASK_ID}/base": taken.commit}
 
 

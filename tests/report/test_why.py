@@ -16,7 +16,7 @@ from clean_room_agent.report.why import (
     FileShown,
     LineOrigin,
     Why,
-    _pieces,
+    _shown_pieces,
     edit_that_wrote,
     find_origin,
     render_why,
@@ -91,7 +91,7 @@ def test_a_file_in_a_prompt_without_frames_is_shown_and_what_came_to_the_same_is
     ]
     spans.append(PromptSpan(15, 15, PromptSource.EVIDENCE, "a.py"))
     shown = [
-        FileShown(place="direct/change/1", call_id=number, call_type="fill", pieces=_pieces(spans))
+        FileShown(place="direct/change/1", call_id=number, call_type="fill", pieces=_shown_pieces(spans))
         for number in (8, 9)
     ]
     changed = [

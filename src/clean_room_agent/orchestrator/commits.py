@@ -113,12 +113,12 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
                 changes[path] = None
                 continue
             try:
-                changes[path] = self._encoded(path, text)
+                changes[path] = self._encode_file(path, text)
             except NotTextError as error:
                 return EditReport(index=0, file_path=path, code=EditCode.PROTECTED, detail=f"{path}: {error}")
         return changes
 
-    def _encoded(self, path: str, text: str) -> FileChange:
+    def _encode_file(self, path: str, text: str) -> FileChange:
         if path not in self.paths:
             return FileChange(data=text.encode("utf-8"), mode="100644")
         return FileChange(data=self.read(path).encode(text), mode=self.mode(path) or "100644")
@@ -159,10 +159,12 @@ class RunCommits:
 
     def tree(self, commit: str = "") -> Tree:
         """The files of a commit; by default of the newest accepted one."""
-        return Tree(repo=self.repo, commit=commit or self.head, converted=self._converted, only=self._only)
+        return Tree(
+            repo=self.repo, commit=commit or self.head, converted=self._converted_paths, only=self._only
+        )
 
     @cached_property
-    def _converted(self) -> frozenset[str]:
+    def _converted_paths(self) -> frozenset[str]:
         """As the run's snapshot has them: edits change neither attributes nor such files."""
         return frozenset(conversions_at(self.repo, self.base, list_tree(self.repo, self.base)))
 

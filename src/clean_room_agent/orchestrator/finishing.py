@@ -123,7 +123,7 @@ def touched_files(
             if other.status == "D" and not (other.path in found and found[other.path].left_out)
         }
         hides = change == "created" and deciding.hides(one.path, gone) != ""
-        kind = "test configuration" if hides else _kind(base, head, one.path, deciding)
+        kind = "test configuration" if hides else _file_kind(base, head, one.path, deciding)
         if kind is None and change != "created" and _has_other_tests(base, head, one.path, tested, deciding):
             kind = "test"
         if kind is not None:
@@ -142,7 +142,7 @@ def restored_changes(
     return {one.path: base.change(one.path) for one in undone}
 
 
-def _kind(base: Tree, head: Tree, path: str, deciding: Deciding) -> Kind | None:
+def _file_kind(base: Tree, head: Tree, path: str, deciding: Deciding) -> Kind | None:
     if is_ci(path):
         return "CI"
     if is_test_configuration(path):
@@ -151,7 +151,7 @@ def _kind(base: Tree, head: Tree, path: str, deciding: Deciding) -> Kind | None:
         return "test support"
     if is_test_path(path):
         return "test"
-    settings = [tool_settings(path, _text(tree, path)) for tree in (base, head)]
+    settings = [tool_settings(path, _file_text(tree, path)) for tree in (base, head)]
     return "test configuration" if settings[0] != settings[1] else None
 
 
@@ -162,11 +162,11 @@ def _has_other_tests(base: Tree, head: Tree, path: str, tested: Collection[str],
     inner = [name.removeprefix(f"{path}::") for name in tested if name.startswith(f"{path}::")]
     module = path.removesuffix(".py").replace("/", ".")
     if inner and all("::" not in one and f"{one}.".startswith(f"{module}.") for one in inner):
-        return EXAMPLE.findall(_text(base, path)) != EXAMPLE.findall(_text(head, path))
+        return EXAMPLE.findall(_file_text(base, path)) != EXAMPLE.findall(_file_text(head, path))
     return bool(inner) or deciding.holds_tests(path)
 
 
-def _text(tree: Tree, path: str) -> str:
+def _file_text(tree: Tree, path: str) -> str:
     data = tree.data(path)
     if data is None:
         return "{}" if path.endswith(".json") else ""
@@ -179,7 +179,7 @@ def tampering(diff: str) -> tuple[str, ...]:
     """
     return tuple(
         f"{path}: {line.strip()}"
-        for path, line in _added(diff.split("\n"))
+        for path, line in _added_lines(diff.split("\n"))
         if SCRIPT.search(path)
         and not is_test_path(path)
         and not is_test_configuration(path)
@@ -187,7 +187,7 @@ def tampering(diff: str) -> tuple[str, ...]:
     )
 
 
-def _added(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _added_lines(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     path = ""
     for line in lines:
         if line.startswith("+++ "):
@@ -224,20 +224,20 @@ class Solved(Struct, frozen=True, kw_only=True):
 
 def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
     """Judge the result, put what may stay on a branch, and record how the run ended."""
-    judged = _judge(run, baseline, given) if run.progress.plan.done else None
+    judged = _judge_result(run, baseline, given) if run.progress.plan.done else None
     with run.journal.interrupts.shield(is_last=True):
-        return _landed(run, baseline, judged)
+        return _land_result(run, baseline, judged)
 
 
-def _landed(run: Run, baseline: TestRun, judged: JudgedResult | None) -> Solved:
+def _land_result(run: Run, baseline: TestRun, judged: JudgedResult | None) -> Solved:
     commits, plan = run.commits, run.progress.plan
     run.journal.behind = False
     commits.keep_head()
-    status, reason = _status(run, judged)
+    status, reason = _final_status(run, judged)
     changed = _has_changes(run)
     branch, commit = "", commits.head if changed else ""
     if changed and status in LANDED:
-        commit = _landing(run)
+        commit = _commit_to_land(run)
         branch = commits.land(f"{BRANCHES}/{short_id(run.task.task_id)}", run.recorder.landed, commit)
     result = OrchestratorResult(
         task_id=run.task.task_id,
@@ -264,7 +264,7 @@ def _landed(run: Run, baseline: TestRun, judged: JudgedResult | None) -> Solved:
     )
 
 
-def _landing(run: Run) -> str:
+def _commit_to_land(run: Run) -> str:
     """The commit for the branch: the head, or that without the goal tests that were added."""
     goals, done = run.progress.goals.commit, run.progress.plan.done
     if not goals or run.limits.evidence.keep:
@@ -275,12 +275,12 @@ def _landing(run: Run) -> str:
     return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))
 
 
-def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
+def _judge_result(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
     """The final run; if that is green and the result changes the tests, the run with those changes undone; and what became
     of the goal tests.
     """
     commits, runner, goals = run.commits, run.tests, run.progress.goals
-    baseline, before = runner.names.of(baseline), _before(run)
+    baseline, before = runner.names.of(baseline), _starting_commit(run)
     final = _final_tests(run, baseline)
     if runner.config.format_command is not None:
         from clean_room_agent.orchestrator.formatting import format_result
@@ -310,7 +310,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
     )
     verdict = judge(runner.config.accept)
     if not verdict.complete and settle_names(run, baseline, final, unchanged=before, changed=commits.head):
-        return _judge(run, baseline, given)
+        return _judge_result(run, baseline, given)
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:
@@ -336,25 +336,25 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
     note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
     _note_touched(run, touched, verdict)
     judged = JudgedResult(final=final, verdict=verdict, touched=touched)
-    if _unfinished(run, judged) is None:
+    if _unfinished_status(run, judged) is None:
         judged = _judge_restored(run, baseline, judged, planned)
     return _judge_goals(run, baseline, judged)
 
 
-def _before(run: Run) -> str:
+def _starting_commit(run: Run) -> str:
     """The commit from which the run's attempts were made: the snapshot, or that with the goal tests added."""
     return run.progress.goals.commit or run.commits.base
 
 
 def _has_changes(run: Run) -> bool:
-    return run.commits.head not in {run.commits.base, _before(run)}
+    return run.commits.head not in {run.commits.base, _starting_commit(run)}
 
 
 def _keeps_tests(run: Run, touched: Collection[Touched]) -> bool:
     """Whether the result changes no test or test configuration of the base."""
     from clean_room_agent.orchestrator.test_runs.base_tests import declares_tests
 
-    commits, before = run.commits, _before(run)
+    commits, before = run.commits, _starting_commit(run)
     base, changed = commits.tree(before), commits.changed(before, commits.head)
     return all(one.is_new_test or one.kind == "CI" for one in touched) and not any(
         declares_tests(one.path, base.data(one.path) or b"") for one in changed
@@ -383,7 +383,7 @@ def _judge_restored(
         unloaded.update(
             planned
         )  # whether the tests that failed still run shows only where all are as they were
-    changes = restored_changes(run.commits.tree(_before(run)), judged.touched, unloaded)
+    changes = restored_changes(run.commits.tree(_starting_commit(run)), judged.touched, unloaded)
     why_not = ""
     if not changes:
         why_not = "the result changes none of them"
@@ -417,7 +417,7 @@ def _judge_goals(run: Run, baseline: TestRun, judged: JudgedResult) -> JudgedRes
     """`judged` with what became of the goal tests: each has to pass in the result, also with the tests as
     they were before. A file that has goal tests, and that the result changes, is restored for one more run of these.
     """
-    goals, again = _goals(run, baseline), None
+    goals, again = _goals_or_red_tests(run, baseline), None
     # Code and its tests in one file cannot be told apart: without its change, the code is not as the result has it.
     changed = {
         one.path
@@ -433,7 +433,7 @@ def _judge_goals(run: Run, baseline: TestRun, judged: JudgedResult) -> JudgedRes
     return replace(judged, evidence=evidence)
 
 
-def _goals(run: Run, baseline: TestRun) -> Goals:
+def _goals_or_red_tests(run: Run, baseline: TestRun) -> Goals:
     """The goal tests; where none was found that decides, the red tests of the base: those that turn green show something."""
     goals = run.progress.goals
     if goals.deciding:
@@ -446,7 +446,7 @@ def _run_goals_restored(
 ) -> TestRun:
     """The run of these goal tests, or of all tests, on the result with the `changed` test files as they were before."""
     commits = run.commits
-    undone = restored_changes(commits.tree(_before(run)), judged.touched, changed)
+    undone = restored_changes(commits.tree(_starting_commit(run)), judged.touched, changed)
     message = f"The goal tests as they were before\n\nCra-Task: {run.task.task_id}\n"
     commit = commits.commit(undone, message, keep_as="goals-restored")
     entry = run.journal.entry(run.task.task_id, "goals_restored", TestRun, (commits.head, *names))
@@ -494,15 +494,15 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
     run.recorder.event(run.task.task_id, EventKind.TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
 
 
-def _status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str]:
-    unfinished = _unfinished(run, judged)
+def _final_status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str]:
+    unfinished = _unfinished_status(run, judged)
     if unfinished is not None or judged is None:
         return unfinished or (RunStatus.FAILED, "")
     untested = UNTESTED if judged.verdict.reason == UNTESTED else ""
     return verdict_of(judged.evidence, untested=untested, doubt=run.progress.doubt)
 
 
-def _unfinished(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] | None:
+def _unfinished_status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] | None:
     """The status of a result that is not whole, or in which something fails, and why; None for any other."""
     stop, failed = run.progress.stop, run.progress.plan.failed
     if stop.question:
@@ -512,11 +512,11 @@ def _unfinished(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] 
     if judged is None:
         why = f"{failed[0].step.id}: {failed[0].why}" if failed else ""
         return RunStatus.FAILED, why or stop.no_plan or "nothing was changed"
-    reason = _undone(run) or ("" if judged.verdict.complete else judged.verdict.reason)
+    reason = _missing_work(run) or ("" if judged.verdict.complete else judged.verdict.reason)
     return (RunStatus.PARTIAL, reason) if reason else None
 
 
-def _undone(run: Run) -> str:
+def _missing_work(run: Run) -> str:
     """Which step or part is missing; "" if none is."""
     plan, no_plan = run.progress.plan, run.progress.stop.no_plan
     if plan.failed:

@@ -44,7 +44,7 @@ def format_result(run: Run, final: TestRun, before: str) -> TestRun:
     entry = run.journal.entry(run.task.task_id, "formatted", Formatted, (commits.head, command))
     done = entry.value
     if done is None or (done.commit and not commits.exists(done.commit)):
-        done = entry.keep(_formatted(run, final, command, paths))
+        done = entry.keep(_format_paths(run, final, command, paths))
     run.recorder.event(run.task.task_id, EventKind.FORMATTED, done.said)
     run.recorder.note(done.said)
     if done.tests is None:
@@ -61,12 +61,14 @@ def _changed_files(run: Run, before: str) -> tuple[str, ...]:
     return tuple(path for path in changed if path in texts)
 
 
-def _formatted(run: Run, final: TestRun, command: str, paths: tuple[str, ...]) -> Formatted:
+def _format_paths(run: Run, final: TestRun, command: str, paths: tuple[str, ...]) -> Formatted:
     runner, commits = run.tests, run.commits
     runner.checkout(commits.head)
-    stamps = _stamps(run)
+    stamps = _file_stamps(run)
     code, output = runner.run_apart(f"{command} {shlex.join(paths)}")
-    others = [path for path, stamp in _stamps(run).items() if stamp != stamps[path] and path not in paths]
+    others = [
+        path for path, stamp in _file_stamps(run).items() if stamp != stamps[path] and path not in paths
+    ]
     more = f"; it also changed {listed(others, MAX_NAMED)}, which stays as it was" if others else ""
     if code != 0:
         lines = [line.strip() for line in output.splitlines() if line.strip()]
@@ -94,7 +96,7 @@ def _formatted(run: Run, final: TestRun, command: str, paths: tuple[str, ...]) -
     return Formatted(commit=commit, said=said, tests=tests)
 
 
-def _stamps(run: Run) -> dict[str, tuple[int, int] | None]:
+def _file_stamps(run: Run) -> dict[str, tuple[int, int] | None]:
     """Size and time of each file of the result, as it is in the worktree; None where it is not."""
     found: dict[str, tuple[int, int] | None] = {}
     for path in sorted(run.commits.tree().paths):

@@ -35,7 +35,7 @@ def run_baseline(run: Run) -> TestRun:
     further: list[TestRun] = []
     entry = run.journal.entry(task_id, "baseline", TestRun)
     if entry.value is None:
-        found = _completed(run, runner.run_all("baseline"), further)
+        found = _complete_base_run(run, runner.run_all("baseline"), further)
         try:
             _require_standard(run, found, "test_command")
         except ConfigError:
@@ -55,7 +55,7 @@ def run_baseline(run: Run) -> TestRun:
         if quick.value is None:
             runner.checkout(run.commits.base)
             further = []
-            found = _completed(run, runner.run_step(), further)
+            found = _complete_base_run(run, runner.run_step(), further)
             for one in further:
                 note_tests(run, one, "recheck", success=one.report.whole)
             _require_standard(run, found, "step_test_command")
@@ -79,7 +79,7 @@ def _require_standard(run: Run, found: TestRun, key: str) -> None:
         require_imports(found, runner.tree.repo_top, key, run.task.description)
 
 
-def _completed(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
+def _complete_base_run(run: Run, found: TestRun, further: list[TestRun]) -> TestRun:
     """The run of the base with all its tests, as far as they can be known; `further` gets the runs that this took."""
     report, base = found.report, run.commits.base
     unloaded = any(is_of_file(name) or is_bare(name) for name in found.red())

@@ -112,27 +112,29 @@ class GoalRuns:
         found = [
             (path, match)
             for path in sorted(self._ran)
-            if path.endswith(".py") and (match := pattern.search(self._text(path)))
+            if path.endswith(".py") and (match := pattern.search(self._file_text(path)))
         ]
         if len(found) != 1:
             return None
         ((path, match),) = found
         kind = "class" if match[1] == "class" else "function"
-        line = self._text(path)[: match.start()].count("\n") + 1
+        line = self._file_text(path)[: match.start()].count("\n") + 1
         return NamedDefinition(name=name, path=path, kind=kind, first_line=line, last_line=line)
 
     def home(self, definition: NamedDefinition) -> Home:
         """The file of tests that exercises the definition, or has it; else a new one where tests are."""
-        stem, kind = _stem(definition.path), _language(definition.path)
+        stem, kind = _module_stem(definition.path), _language(definition.path)
         ran = [path for path in sorted(self._ran) if _language(path) == kind]
         used = [path for path in definition.test_files if self._is_run(path) and _language(path) == kind]
         by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem]
         own = (definition.path,) if definition.path in ran else ()
         found = next(iter((*own, *by_name, *used)), "") or self._new_home(stem, ran, definition.path)
-        text = self._text(found)
+        text = self._file_text(found)
         if kind == "script":
             return Home(
-                path=found, text=text, style=style_of(text or self._text(ran[0] if ran else ""), self._runner)
+                path=found,
+                text=text,
+                style=style_of(text or self._file_text(ran[0] if ran else ""), self._runner),
             )
         unittest = self._runner == "unittest" or (bool(text) and is_unittest_style(text))
         return Home(path=found, text=text, unittest=unittest)
@@ -157,13 +159,13 @@ class GoalRuns:
     ) -> tuple[str, ...]:
         """The statements by which a test in the file imports what the code uses."""
         if home.style is None:
-            texts = [self._text(path) for path in own.test_files[:MOST_TEST_FILES]]
+            texts = [self._file_text(path) for path in own.test_files[:MOST_TEST_FILES]]
             elsewhere = {name: one for name, one in known.names.items() if one.path != home.path}
             return python_imports(code, elsewhere, texts)
         found = []
         for name in sorted(names):
             one = known.names[name]
-            found.append(import_of(one, home.path, home.text, self._text(one.path), home.style))
+            found.append(import_of(one, home.path, home.text, self._file_text(one.path), home.style))
         return tuple(filter(None, found))
 
     def look(self, home: Home, calls: Sequence[Looked], *, at: str = "") -> tuple[Observation, ...]:
@@ -207,7 +209,9 @@ class GoalRuns:
             ]
             good: dict[str, NewTest] = {}
             for test, name in zip(left, placed.names, strict=True):
-                failures = [found for one in runs if (found := _failure(one, home.path, name)) is not None]
+                failures = [
+                    found for one in runs if (found := _new_test_failure(one, home.path, name)) is not None
+                ]
                 if len(failures) == len(runs) and _is_right(failures, seen[test.name]):
                     good[failures[0].name] = test
             if len(good) == len(left):
@@ -221,7 +225,7 @@ class GoalRuns:
             texts, "Show what the task is about\n\nThese tests fail before the change.", keep_as="goals"
         )
 
-    def _text(self, path: str) -> str:
+    def _file_text(self, path: str) -> str:
         if path not in self._tree.paths:
             return ""
         return self._tree.texts((path,))[0].get(path, "")
@@ -293,7 +297,7 @@ def _language(path: str) -> str:
     return "python" if path.endswith(".py") else "script" if path.endswith(SCRIPTS) else ""
 
 
-def _stem(path: str) -> str:
+def _module_stem(path: str) -> str:
     stem = posixpath.splitext(posixpath.basename(path))[0]
     return posixpath.basename(posixpath.dirname(path)) if stem == "__init__" else stem.strip("_")
 
@@ -325,7 +329,7 @@ def _observation(seen: Mapping[str, object], call: Looked, roots: Sequence[Path]
     )
 
 
-def _failure(tests: TestRun, path: str, name: str) -> FailingTest | None:
+def _new_test_failure(tests: TestRun, path: str, name: str) -> FailingTest | None:
     """How the new test failed; None if it did not, or cannot be found."""
     found = [
         one for one, outcome in tests.report.outcomes.items() if outcome in RED and _is_named(one, path, name)

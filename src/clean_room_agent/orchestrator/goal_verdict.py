@@ -43,7 +43,7 @@ class CommandRun(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """In one line."""
-        return _line(f"exit {self.returncode}" + (f": {self.line}" if self.line else ""))
+        return _one_line_excerpt(f"exit {self.returncode}" + (f": {self.line}" if self.line else ""))
 
 
 def repository_goals(baseline: TestRun) -> Goals:
@@ -68,7 +68,9 @@ def told_at_first(goals: Goals) -> tuple[str, ...]:
         return () if goals.notes else (NOTHING_WILL,)
     first, count = deciding[0], len(deciding) - 1
     more = f" (and by {counted(count, 'more test')})" if count else ""
-    values = ", wanted ".join(filter(None, (_line(first.got) or "fails", _line(first.wanted))))
+    values = ", wanted ".join(
+        filter(None, (_one_line_excerpt(first.got) or "fails", _one_line_excerpt(first.wanted)))
+    )
     return (f"shown by {first.name}: {values}{more}",)
 
 
@@ -152,7 +154,7 @@ def changed_goals(goals: Goals, changed: Collection[str]) -> tuple[str, ...]:
 
 
 def _of_repository(baseline: TestRun, name: str) -> GoalTest:
-    failure = _failure(baseline, name) or FailingTest(name=name)
+    failure = _find_failure(baseline, name) or FailingTest(name=name)
     got, wanted = failure.actual or _first_line(failure.message), failure.expected
     got, wanted = given_and_wanted(got, wanted)
     return GoalTest(
@@ -173,15 +175,15 @@ def given_and_wanted(got: str, expected: str) -> tuple[str, str]:
 
 def _of_test(goal: GoalTest, baseline: TestRun, runs: Sequence[TestRun]) -> GoalOutcome:
     if goal.trust == "hint" and goal.name not in runs[0].report.outcomes:
-        return _outcome(goal, "", green=False)  # it is in no tree
-    green = [_passes(goal.name, baseline, run) for run in runs]
+        return _goal_outcome(goal, "", green=False)  # it is in no tree
+    green = [_is_passing(goal.name, baseline, run) for run in runs]
     if all(green):
-        after = _line(goal.wanted) or "passes"
+        after = _one_line_excerpt(goal.wanted) or "passes"
     elif green[0]:
         after = ONLY_CHANGED
     else:
         after = _given_by(goal.name, runs[0])
-    return _outcome(goal, after, green=all(green))
+    return _goal_outcome(goal, after, green=all(green))
 
 
 def _of_command(
@@ -190,25 +192,25 @@ def _of_command(
     if goal.command == baseline.command:  # the tests themselves, which ran
         ends = tuple(CommandRun(returncode=run.end.returncode) for run in runs)
     if not ends:
-        return _outcome(goal, "", green=False)
+        return _goal_outcome(goal, "", green=False)
     failed = next((end for end in ends if end.returncode != 0), None)
     if failed is None:
-        return _outcome(goal, "exit 0", green=True)
-    return _outcome(goal, ONLY_CHANGED if ends[0].returncode == 0 else failed.words, green=False)
+        return _goal_outcome(goal, "exit 0", green=True)
+    return _goal_outcome(goal, ONLY_CHANGED if ends[0].returncode == 0 else failed.words, green=False)
 
 
-def _outcome(goal: GoalTest, after: str, *, green: bool) -> GoalOutcome:
+def _goal_outcome(goal: GoalTest, after: str, *, green: bool) -> GoalOutcome:
     return GoalOutcome(
         name=goal.name,
         source=goal.source,
         trust=goal.trust,
-        before=_line(goal.got),
+        before=_one_line_excerpt(goal.got),
         after=after,
         green=green,
     )
 
 
-def _passes(name: str, baseline: TestRun, run: TestRun) -> bool:
+def _is_passing(name: str, baseline: TestRun, run: TestRun) -> bool:
     """Whether the test passes; of a file, class or hook that could not be loaded, whether tests pass that did not."""
     outcome = run.report.outcomes.get(name)
     if outcome is not None or not run.report.whole:
@@ -227,11 +229,11 @@ def _given_by(name: str, run: TestRun) -> str:
         return "skipped"
     if outcome is None:
         return "missing"
-    failure = _failure(run, name)
-    return _line(failure.actual or _first_line(failure.message) if failure else "") or "fails"
+    failure = _find_failure(run, name)
+    return _one_line_excerpt(failure.actual or _first_line(failure.message) if failure else "") or "fails"
 
 
-def _failure(run: TestRun, name: str) -> FailingTest | None:
+def _find_failure(run: TestRun, name: str) -> FailingTest | None:
     return next((test for test in run.failing if test.name == name), None)
 
 
@@ -239,6 +241,6 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 
-def _line(text: str) -> str:
+def _one_line_excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 1]}…"

@@ -76,7 +76,7 @@ def collect_goals(run: Run, baseline: TestRun, given: GivenEvidence) -> Goals:
     entry = run.journal.entry(run.task.task_id, GOALS, Goals, inputs)
     if entry.value is None or (entry.value.commit and not run.commits.exists(entry.value.commit)):
         found = Found()
-        goals = _collected(run, baseline, given, found)
+        goals = _gather_goals(run, baseline, given, found)
         detail = {"goals": to_plain(goals), "considered": found.considered}
         run.recorder.event(run.task.task_id, EventKind.GOAL_TESTS, json.dumps(detail, sort_keys=True))
         for note in goals.notes:
@@ -86,7 +86,7 @@ def collect_goals(run: Run, baseline: TestRun, given: GivenEvidence) -> Goals:
     return entry.value
 
 
-def _collected(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) -> Goals:
+def _gather_goals(run: Run, baseline: TestRun, given: GivenEvidence, found: Found) -> Goals:
     words = run.task.description
     found.tests += _given_tests(run, baseline, given.tests)
     commands = [check.removeprefix(SHELL).strip() for check in given.checks if check.startswith(SHELL)]
@@ -185,7 +185,7 @@ def _add_check(stated: StatedGoals, runs: GoalRuns, check: str) -> None:
         case = script
     home = stated.home_now(case.home)
     observation = runs.statement(home, case.looked)
-    if not observation.problem and _holds(case, observation):
+    if not observation.problem and _case_holds(case, observation):
         raise UsageError(
             f"--check {check!r}: it does not fail now", hint="give what fails until the task is done"
         )
@@ -207,7 +207,7 @@ def _add_check(stated: StatedGoals, runs: GoalRuns, check: str) -> None:
     stated.take({test.name: GoalSource.GIVEN}, checked, {test.name: observation})
 
 
-def _holds(case: Case, observation: Observation) -> bool:
+def _case_holds(case: Case, observation: Observation) -> bool:
     """Whether a statement raises nothing, or a call gives the value that it is compared with."""
     return not observation.raised and (not case.claim.values or "equal" in observation.matches[0])
 
@@ -295,10 +295,10 @@ def _is_about(
     stems = {path.rpartition("/")[2].partition(".")[0] for path in files}
     if any(re.search(rf"(?<![\w$]){re.escape(stem)}(?![\w$])", text) for stem in stems if len(stem) > 2):
         return True
-    return bool(stems) and _imports(_file_of(run, name), stems)
+    return bool(stems) and _imports_any(_file_of(run, name), stems)
 
 
-def _imports(text: str, modules: Collection[str]) -> bool:
+def _imports_any(text: str, modules: Collection[str]) -> bool:
     """Whether the text of a test imports one of the modules, which are last parts of names."""
     wanted = "|".join(map(re.escape, modules))
     line = rf"^.*(?:\bimport\b|\bfrom\b|\brequire\b).*(?<![\w$])(?:{wanted})(?![\w$])"
@@ -370,7 +370,7 @@ def goal_of_test(run: Run, baseline: TestRun, name: str, source: GoalSource) -> 
     message = failure.message.partition("\n")[0][:MOST_VALUE]
     call = ""
     got, wanted = given_and_wanted(failure.actual or message, failure.expected)
-    said = _asserted(run, failure)
+    said = _failed_assertion(run, failure)
     if said is not None:
         expected, actual = failure.expected, failure.actual
         if said.swapped:
@@ -385,7 +385,7 @@ def goal_of_test(run: Run, baseline: TestRun, name: str, source: GoalSource) -> 
     )
 
 
-def _asserted(run: Run, failure: FailingTest) -> Asserted | None:
+def _failed_assertion(run: Run, failure: FailingTest) -> Asserted | None:
     """What its failing statement compares."""
     if not failure.statement:
         return None
@@ -403,14 +403,14 @@ def without_goal_tests(commits: RunCommits, goals: str, accepted: Sequence[str])
         now = commits.tree(commit)
         changes = {one.path: now.change(one.path) for one in commits.changed(before, commit)}
         for path in paths & changes.keys():
-            changes[path] = _without(path, base, added, now)
+            changes[path] = _change_without_added(path, base, added, now)
         before = commit
         if changes:
             tip = commits.remake(commit, changes, tip)
     return commits.keep(tip, "without-goals") if tip != commits.base else tip
 
 
-def _without(path: str, base: Tree, added: Tree, now: Tree) -> FileChange | None:
+def _change_without_added(path: str, base: Tree, added: Tree, now: Tree) -> FileChange | None:
     change = now.change(path)
     if change is None or change == added.change(path):
         return base.change(path)
@@ -432,13 +432,13 @@ def unmerged(base: bytes, added: bytes, now: bytes) -> bytes:
     old, middle, new = (text.splitlines(keepends=True) for text in (base, added, now))
     gone: set[int] = set()  # lines of `added`
     back: dict[int, list[bytes]] = {}  # lines of `base`, by the line of `added` that they come before
-    for tag, i1, i2, j1, j2 in _differences(old, middle):
+    for tag, i1, i2, j1, j2 in _diff_opcodes(old, middle):
         imports = j1 < j2 and all(IMPORT.match(line) for line in middle[j1:j2])
         if tag != "equal" and not imports:
             gone.update(range(j1, j2))
             back[j1] = old[i1:i2]
     lines: list[bytes] = []
-    for _, i1, i2, j1, j2 in _differences(middle, new):
+    for _, i1, i2, j1, j2 in _diff_opcodes(middle, new):
         count = max(i2 - i1, j2 - j1)
         for offset in range(count):
             line = i1 + offset if i1 + offset < i2 else None
@@ -448,5 +448,7 @@ def unmerged(base: bytes, added: bytes, now: bytes) -> bytes:
     return b"".join([*lines, *back.get(len(middle), [])])
 
 
-def _differences(before: Sequence[bytes], after: Sequence[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
+def _diff_opcodes(
+    before: Sequence[bytes], after: Sequence[bytes]
+) -> Sequence[tuple[str, int, int, int, int]]:
     return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()

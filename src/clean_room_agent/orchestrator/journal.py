@@ -72,20 +72,20 @@ class Journal:
     ) -> "JournalEntry[ValueT]":
         """The entry for a piece of work, with its value if it was done before from the same inputs."""
         digest = _digest(inputs)
-        kept = self._kept(owner, name)
-        value = _value(kept, kind) if kept is not None and kept["inputs"] == digest else None
+        kept = self._saved_state(owner, name)
+        value = _decode_value(kept, kind) if kept is not None and kept["inputs"] == digest else None
         return JournalEntry(self, owner, name, kind, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
         """The value that was stored last, from any inputs; None if there is none, or another version of the program
         stored it.
         """
-        kept = self._kept(owner, name)
-        return None if kept is None else _value(kept, kind)
+        kept = self._saved_state(owner, name)
+        return None if kept is None else _decode_value(kept, kind)
 
     def has(self, owner: str, name: str) -> bool:
         """Whether any value is stored there, from any inputs."""
-        return self._kept(owner, name) is not None
+        return self._saved_state(owner, name) is not None
 
     def carry_out(
         self, header: PassHeader, inputs: Sequence[str], make: Callable[[], PassEnd], *, must_fit: bool = True
@@ -122,7 +122,7 @@ class Journal:
         row_id = self.recorder.open_pass(header, known=known)
         return Pass(journal=self, header=header, row_id=row_id, known=known, began=self.budget.seconds())
 
-    def _kept(self, owner: str, name: str) -> dict[str, Any] | None:
+    def _saved_state(self, owner: str, name: str) -> dict[str, Any] | None:
         kept = self.session.for_pass(owner).get_state(STATE + name)
         return kept if isinstance(kept, dict) else None
 
@@ -150,15 +150,15 @@ class JournalEntry(Generic[ValueT]):
     def keep(self, value: ValueT) -> ValueT:
         """The value, which is on disk: work was done for it."""
         self._journal.behind = False
-        self._write(value)
+        self._write_value(value)
         return value
 
     def note(self, value: ValueT) -> None:
         """The value is on disk; no work was done for it."""
         if self.value is None:
-            self._write(value)
+            self._write_value(value)
 
-    def _write(self, value: ValueT) -> None:
+    def _write_value(self, value: ValueT) -> None:
         session = self._journal.session
         done = {"format": FORMAT, "inputs": self._digest, "value": to_plain(value)}
         session.set_states(
@@ -195,7 +195,7 @@ def as_text(value: object) -> str:
     return json.dumps(to_plain(value), sort_keys=True)
 
 
-def _value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
+def _decode_value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
     if kept["format"] != FORMAT:
         return None
     try:

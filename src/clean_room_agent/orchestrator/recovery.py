@@ -240,11 +240,11 @@ def _refine(at: Situation) -> Action | None:
     return Action(kind="refine", rule="insufficient_context with evidence", missing=missing)
 
 
-def _widen(at: Situation) -> Action | None:
+def _show_whole_files(at: Situation) -> Action | None:
     """Show files whole if an attempt fails in the same way again: what has to be changed may not be visible, because a
     small model left it out, for example.
     """
-    why = _standstill(at)
+    why = _lack_of_progress(at)
     if at.unshown is None or at.refinements_left <= 0 or at.attempts_left <= 0:
         return None
     if not why or at.newest.category in NO_FLAW:
@@ -262,7 +262,7 @@ def _reduce_scope(at: Situation) -> Action | None:
     return None
 
 
-def _redraw(at: Situation) -> Action | None:
+def _redraw_unchanged(at: Situation) -> Action | None:
     first, *later = at.attempts
     drawn = sum(seen.candidates for seen in at.attempts) - 1
     if drawn >= at.config.redraw or first.category not in UNEXPLAINED:
@@ -312,7 +312,7 @@ def _retry(at: Situation) -> Action | None:
     """The next attempt, with the doctor's hint; without progress it is sampled differently, then asked for in another form."""
     if at.attempts_left <= 0:
         return None
-    advice, hint, why = at.advice, "", _standstill(at)
+    advice, hint, why = at.advice, "", _lack_of_progress(at)
     if advice is not None and advice.hint:
         hint = advice.hint if advice.by == RULES else f"{GUESS}{advice.hint}"
     if why:
@@ -326,7 +326,7 @@ def _retry(at: Situation) -> Action | None:
     return Action(kind="retry", rule=f"attempts left: {at.attempts_left}{by}", vary=unread, hint=hint)
 
 
-def _standstill(at: Situation) -> str:
+def _lack_of_progress(at: Situation) -> str:
     """What the newest attempts have in common that shows a lack of progress; "" if nothing."""
     *earlier, newest = at.attempts
     if newest.fingerprint and any(seen.fingerprint == newest.fingerprint for seen in earlier):
@@ -417,8 +417,8 @@ def doctor_to_ask(at: Situation) -> str | None:
 TABLE: tuple[tuple[Rule, Callable[[Situation], Action | None]], ...] = (
     ("refine", _refine),
     ("reduce_scope", _reduce_scope),
-    ("retry", _redraw),
-    ("refine", _widen),
+    ("retry", _redraw_unchanged),
+    ("refine", _show_whole_files),
     ("replan", _replan),
     ("diagnose", _diagnose),
     ("retry", _retry),

@@ -137,12 +137,12 @@ class RunContext:
             self._runner.checkout(commits.head)
             if not described:
                 described = commits.base
-                self._refresh(self._unlike, described)
+                self._refresh_index(self._unlike, described)
             if described != commits.head:
                 changed = tuple(each.path for each in commits.changed(described, commits.head))
-                self._refresh(changed, commits.head)
+                self._refresh_index(changed, commits.head)
 
-    def _refresh(self, paths: Sequence[str], commit: str) -> None:
+    def _refresh_index(self, paths: Sequence[str], commit: str) -> None:
         with self._timed(TimeKind.INDEX_COPY, "follow the commit"):
             self._index.refresh(self._runner.root, paths, commit)
 

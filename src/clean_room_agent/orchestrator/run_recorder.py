@@ -123,7 +123,7 @@ class RunRecorder:
         with it.
         """
         for header in tuple(self._open):
-            self._finish(header, PassEnd(success=False, detail=f"stopped: {reason}"))
+            self._finish_pass(header, PassEnd(success=False, detail=f"stopped: {reason}"))
         event = None
         if evidence is not None:
             told = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
@@ -190,11 +190,11 @@ class RunRecorder:
 
     def close_pass(self, header: PassHeader, end: PassEnd, *, known: bool = False, seconds: float) -> None:
         """Record how the pass ended, `seconds` after it began, and notify the observer."""
-        if known and self._stands(header, end):
+        if known and self._is_recorded(header, end):
             del self._open[header]
             calls_made = 0
         else:
-            calls_made = self._finish(header, end).calls
+            calls_made = self._finish_pass(header, end).calls
         self.passes.append(
             PassResult(
                 pass_type=header.kind,
@@ -223,12 +223,12 @@ class RunRecorder:
             )
         )
 
-    def _stands(self, header: PassHeader, end: PassEnd) -> bool:
+    def _is_recorded(self, header: PassHeader, end: PassEnd) -> bool:
         """Whether the pass's outcome is recorded already."""
         row = self._record.write(passes.get_task_run, header.pass_id)
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
-    def _finish(self, header: PassHeader, end: PassEnd) -> calls.CallTotals:
+    def _finish_pass(self, header: PassHeader, end: PassEnd) -> calls.CallTotals:
         """Record how the pass ended; returns what it spent."""
         spent = self._record.write(calls.total_of_pass, header.pass_id)
         self._record.write(
@@ -270,15 +270,15 @@ class RunRecorder:
 
     def recovery(self, pass_id: str, state: str, action: Action) -> None:
         """Record what was decided after a failed attempt, by which rule, and on what grounds (JSON text)."""
-        self._recovery(pass_id, state, rule=action.rule, action=action.kind, detail=action.question)
+        self._record_recovery(pass_id, state, rule=action.rule, action=action.kind, detail=action.question)
 
     def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: "Artifact") -> None:
         """Record that there was no valid plan, why, and what is followed instead."""
         state = json.dumps({"faults": faults}, ensure_ascii=False)
         rule, followed = "no valid plan after its repair", plan.model_dump_json()
-        self._recovery(pass_id, state, rule=rule, action="fallback", detail=followed)
+        self._record_recovery(pass_id, state, rule=rule, action="fallback", detail=followed)
 
-    def _recovery(self, pass_id: str, state: str, *, rule: str, action: str, detail: str) -> None:
+    def _record_recovery(self, pass_id: str, state: str, *, rule: str, action: str, detail: str) -> None:
         row = passes.RecoveryRow(
             task_id=pass_id,
             state=state,

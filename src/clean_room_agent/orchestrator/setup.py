@@ -53,14 +53,14 @@ def opened_run(parts: RunParts) -> Iterator[Run]:
             with journal.interrupts.shield():
                 taken = _take_snapshot(parts)
                 parts.worktrees.open(taken.commit, resumed=parts.resumed is not None)
-            yield _assemble(parts, taken)
+            yield _assemble_run(parts, taken)
     except BaseException as error:
         with journal.interrupts.shield(is_last=True):
             journal.recorder.ended(status_of(error), reason=reason_of(error))
         raise
 
 
-def _assemble(parts: RunParts, taken: Snapshot) -> Run:
+def _assemble_run(parts: RunParts, taken: Snapshot) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
@@ -94,7 +94,7 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
     recorder = parts.journal.recorder
     known = parts.resumed is not None and bool(parts.resumed.snapshot_commit)
     with recorder.timed(TimeKind.GIT, "snapshot"):
-        taken = _snapshot(parts)
+        taken = _starting_snapshot(parts)
     if not known:
         account = {
             "tracked": taken.dirty_tracked,
@@ -122,7 +122,7 @@ def _take_snapshot(parts: RunParts) -> Snapshot:
     return taken
 
 
-def _snapshot(parts: RunParts) -> Snapshot:
+def _starting_snapshot(parts: RunParts) -> Snapshot:
     """The recorded snapshot of a replay or a resumed run; otherwise a new one."""
     repo, resumed, task_id = parts.repo, parts.resumed, parts.task.task_id
     if parts.replay_of is not None:

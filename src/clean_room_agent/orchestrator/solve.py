@@ -73,9 +73,9 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     at_base = _at_base(run)
     try:
         if given.single is not None:
-            _follow(run, given.single)
+            _follow_plan(run, given.single)
         elif given.meta_plan is not None or not _done_directly(run, given, at_base):
-            _walk(run, given.meta_plan or _parts(run, baseline))
+            _do_parts(run, given.meta_plan or _plan_within_budget(run, baseline))
     except ModelError as error:
         if not run.progress.plan.done:
             raise
@@ -153,7 +153,7 @@ def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") ->
     return go_direct(run, at_base, given.evidence.files)
 
 
-def _follow(run: Run, plan: PartPlan) -> None:
+def _follow_plan(run: Run, plan: PartPlan) -> None:
     """Follow a reviewed plan, without adjustment."""
     part = Part(id=plan.part_id, description=plan.task_summary)
     run.progress.plan.total_parts = 1
@@ -162,7 +162,7 @@ def _follow(run: Run, plan: PartPlan) -> None:
     run.report_progress()
 
 
-def _parts(run: Run, baseline: TestRun) -> MetaPlan | None:
+def _plan_within_budget(run: Run, baseline: TestRun) -> MetaPlan | None:
     """The task in parts; None if there is no plan, or the budget is spent."""
     if not _has_budget(run, meta_plan_pass(run.task.task_id)):
         return None
@@ -177,7 +177,7 @@ def _has_budget(run: Run, pass_id: str) -> bool:
     return not spent
 
 
-def _walk(run: Run, meta: MetaPlan | None) -> None:
+def _do_parts(run: Run, meta: MetaPlan | None) -> None:
     if meta is None:
         return
     run.progress.plan.total_parts = len(meta.parts)
@@ -273,7 +273,7 @@ def _do_steps(
         if isinstance(end, StepFailed):
             given_up.add(step.id)
             if end.action.kind == "reduce_scope":
-                remaining.insert(0, _reduce(run, job, end))
+                remaining.insert(0, _reduce_step(run, job, end))
                 continue
             newest = StepOutcome(step=step, succeeded=False, detail=end.why, failures=end.failures)
         if run.progress.stopped():
@@ -324,10 +324,12 @@ def run_step(run: Run, job: StepJob) -> Attempt | StepFailed:
         try:
             drawn = draw_round(run, job, history, action)
         except WindowExceeded as error:
-            return _too_large(job, error) if history.kept is None else _accept(run, history, history.kept)
+            return (
+                _too_large(job, error) if history.kept is None else _accept_best(run, history, history.kept)
+            )
         attempt = drawn.best
         if attempt.passed and not attempt.unfinished:
-            return _accept(run, history, drawn)
+            return _accept_best(run, history, drawn)
         if not drawn.known:
             with run.journal.interrupts.shield():
                 run.tests.checkout(run.commits.head)
@@ -347,7 +349,7 @@ def run_step(run: Run, job: StepJob) -> Attempt | StepFailed:
         if action.kind not in ENDS_STEP:
             continue
         if history.kept is not None:
-            return _accept(run, history, history.kept)
+            return _accept_best(run, history, history.kept)
         return StepFailed(
             part_id=job.part.id,
             step=job.step,
@@ -379,7 +381,7 @@ def _keep_better(run: Run, history: StepHistory, drawn: Round) -> None:
         history.kept = drawn
 
 
-def _accept(run: Run, history: StepHistory, drawn: Round) -> Attempt:
+def _accept_best(run: Run, history: StepHistory, drawn: Round) -> Attempt:
     """Make the commit of the round's best the run's head. Worktree and index follow when the next context is made."""
     chosen = drawn.best
     assert chosen.judgment is not None, "only what passed its tests is accepted"
@@ -391,7 +393,7 @@ def _accept(run: Run, history: StepHistory, drawn: Round) -> Attempt:
     return chosen
 
 
-def _reduce(run: Run, job: StepJob, end: StepFailed) -> PlanStep:
+def _reduce_step(run: Run, job: StepJob, end: StepFailed) -> PlanStep:
     """The smallest deliverable of the step; the rest is given up for now, and its part replanned if possible."""
     from clean_room_agent.orchestrator.steps.after_failure import divided
 

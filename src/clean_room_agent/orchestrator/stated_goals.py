@@ -132,10 +132,10 @@ class StatedGoals:
         """Run the calls of the task's words and the examples in the documentation of what it mentions; add the tests of those
         whose wanted value is clear, unless one of the `red` tests says the same. Returns the former.
         """
-        known, called = self._read(self._words)
+        known, called = self._resolve_called_names(self._words)
         known, missing = self._with_missing(known, called)
         known = self._with_test_names(known)
-        cases = self._cases(known, read_report(known.text, known.language, known.usable), missing)
+        cases = self._runnable_cases(known, read_report(known.text, known.language, known.usable), missing)
         examples = self.examples(mentioned)
         looked = self.looked((*cases, *examples))
         seen = tuple(one for one in looked if one.case not in examples)
@@ -171,14 +171,16 @@ class StatedGoals:
                 continue
             known = Known(text="", names={own.name: own}, language=PYTHON if python else SCRIPT)
             claims = documented_claims(one.doc) if python else script_claims(one.doc)
-            cases += self._cases(known, [claim for claim in claims if known.usable(claim.call, claim.setup)])
+            cases += self._runnable_cases(
+                known, [claim for claim in claims if known.usable(claim.call, claim.setup)]
+            )
         return cases[:MAX_EXAMPLES]
 
     def beside(self, calls: Sequence[str]) -> list[Case]:
         """These calls, of what the words name."""
-        known, _ = self._read(self._words)
+        known, _ = self._resolve_called_names(self._words)
         known = self._with_test_names(known)
-        return self._cases(known, [Claim(call=call) for call in calls if known.usable(call, ())])
+        return self._runnable_cases(known, [Claim(call=call) for call in calls if known.usable(call, ())])
 
     def ask(self, seen: Sequence[Seen], mentioned: Sequence[NamedDefinition]) -> None:
         """Ask a model for what the words do not say plainly, and add what holds of its answers."""
@@ -199,15 +201,19 @@ class StatedGoals:
                 choices=asked.conclusion.choices[:MAX_CHOICES],
             )
         else:
-            inputs = GoalInputs(task=self._words, definitions=tuple(map(_line, about[:MAX_DEFINITIONS])))
-        answers = [self._draw(inputs, number) for number in range(DRAWS)]
+            inputs = GoalInputs(
+                task=self._words, definitions=tuple(map(_describe_definition, about[:MAX_DEFINITIONS]))
+            )
+        answers = [self._draw_expectation(inputs, number) for number in range(DRAWS)]
         groups: dict[tuple[str, str], list[Expectation]] = {}
         for one in answers:
-            if one is not None and (asked is None or _normal(one.call) == _normal(inputs.call)):
-                groups.setdefault((_normal(one.call), _normal(one.value)), []).append(one)
+            if one is not None and (
+                asked is None or _normalise_code(one.call) == _normalise_code(inputs.call)
+            ):
+                groups.setdefault((_normalise_code(one.call), _normalise_code(one.value)), []).append(one)
         for same in sorted(groups.values(), key=len, reverse=True):
             self._found.considered.append(f"written {len(same)} times: {same[0].call} == {same[0].value}")
-            if len(same) > 1 and self._judge(same[0], asked, unanimous=len(same) == DRAWS):
+            if len(same) > 1 and self._add_agreed_test(same[0], asked, unanimous=len(same) == DRAWS):
                 return
 
     def add(self, seen: Sequence[tuple[GoalSource, Seen]]) -> bool:
@@ -223,7 +229,7 @@ class StatedGoals:
             taken = set(names_bound(home.text))
             tests: dict[str, NewTest] = {}
             for _, one in same:
-                test = self._test(one, taken, home)
+                test = self._build_test(one, taken, home)
                 taken.add(test.name)
                 tests[test.name] = test
             observed = {name: one.observation for name, (_, one) in zip(tests, same, strict=True)}
@@ -260,26 +266,26 @@ class StatedGoals:
 
     def statement(self, code: str) -> Case | str:
         """A statement of the user's as a case whose call is its text; or why it cannot be run."""
-        called = tuple(dict.fromkeys((*names_in(code, PYTHON), *_words(code))))
-        known = resolve(code, called, self._defined(lookups(called), PYTHON), PYTHON)
+        called = tuple(dict.fromkeys((*names_in(code, PYTHON), *_dotted_names(code))))
+        known = resolve(code, called, self._find_definitions(lookups(called), PYTHON), PYTHON)
         try:
             used = free_names_of(compile_statement(known.text))
         except SyntaxError as error:
             return f"it is no statement of Python, nor one of JavaScript about what the repository defines: {error.msg}"
         if not used & known.names.keys():
             return "it names nothing that the repository defines once"
-        return self._cases(known, (Claim(call=known.text),))[0]
+        return self._runnable_cases(known, (Claim(call=known.text),))[0]
 
     def script_statement(self, code: str) -> Case | None:
         """A statement of the user's in JavaScript as a case: a comparison by its sides, another as a function that is called;
         None if it names nothing that a file of JavaScript or TypeScript defines once.
         """
-        called = tuple(dict.fromkeys((*names_in(code, SCRIPT), *_words(code))))
-        known = resolve(code, called, self._defined(lookups(called), SCRIPT), SCRIPT)
+        called = tuple(dict.fromkeys((*names_in(code, SCRIPT), *_dotted_names(code))))
+        known = resolve(code, called, self._find_definitions(lookups(called), SCRIPT), SCRIPT)
         claim = Claim(call=as_function(known.text))
         if (sides := SCRIPT.comparison(known.text)) is not None:
             claim = Claim(call=sides[0], values=(StatedValue(text=sides[1], role="wanted"),))
-        case = next(iter(self._cases(known, (claim,))), None)
+        case = next(iter(self._runnable_cases(known, (claim,))), None)
         style = None if case is None else case.home.style
         if case is None or style is None or claim.values or not needs_assert(code, case.home.text):
             return case
@@ -302,14 +308,14 @@ class StatedGoals:
 
     # Parts
 
-    def _cases(
+    def _runnable_cases(
         self, known: Known, claims: Sequence[Claim], missing: frozenset[str] = frozenset()
     ) -> list[Case]:
         """The calls that can be run, each with the file that a test of it stands in."""
         cases = []
         language = known.language
         for claim in claims[:MAX_CASES]:
-            used = self._used(known, (*claim.setup, claim.call))
+            used = self._used_names(known, (*claim.setup, claim.call))
             own = next((known.names[name] for name in _in_order(claim.call, used)), None)
             if own is None:
                 continue
@@ -331,23 +337,23 @@ class StatedGoals:
             )
         return cases
 
-    def _used(self, known: Known, code: Sequence[str]) -> set[str]:
+    def _used_names(self, known: Known, code: Sequence[str]) -> set[str]:
         """The known names that the code uses."""
         used: set[str] = set()
         for source in code:
             used |= known.language.effects(source)[1] | set(known.language.free_names(source) or ())
         return used & known.names.keys()
 
-    def _read(self, text: str) -> tuple[Known, tuple[str, ...]]:
+    def _resolve_called_names(self, text: str) -> tuple[Known, tuple[str, ...]]:
         """What the names that the text calls mean, in the language of most of them; and these names."""
         called = tuple(dict.fromkeys((*names_in(text, PYTHON), *names_in(text, SCRIPT))))
-        python, script = (self._defined(lookups(called), language) for language in (PYTHON, SCRIPT))
+        python, script = (self._find_definitions(lookups(called), language) for language in (PYTHON, SCRIPT))
         language, found = (SCRIPT, script) if script and not python else (PYTHON, python)
         passed = [name for name in passed_in(text, language) if name not in called]
-        found += self._defined(passed, language)
+        found += self._find_definitions(passed, language)
         return resolve(text, called, found, language, passed), called
 
-    def _defined(self, names: Sequence[str], language: Expressions) -> list[NamedDefinition]:
+    def _find_definitions(self, names: Sequence[str], language: Expressions) -> list[NamedDefinition]:
         """The definitions with these names in files of the language; of tests only where nothing else has the name."""
         found = self._run.context.definitions(names) if names else ()
         own = [one for one in found if one.path.endswith(language.suffixes)]
@@ -371,7 +377,9 @@ class StatedGoals:
         ]
         asks = ADDED.search(self._words) is not None
         unknown = [
-            name for name in plain if asks and not self._defined((name,), PYTHON) and PYTHON.free_names(name)
+            name
+            for name in plain
+            if asks and not self._find_definitions((name,), PYTHON) and PYTHON.free_names(name)
         ]
         if not unknown:
             return known, frozenset()
@@ -398,7 +406,7 @@ class StatedGoals:
     def _with_errors(self, known: Known, errors: Sequence[str]) -> Mapping[str, NamedDefinition]:
         """The names, with those of exceptions of the repository."""
         new = [name for name in errors if name not in known.names and known.language.free_names(name)]
-        definitions = self._defined(new, known.language)
+        definitions = self._find_definitions(new, known.language)
         found = resolve(self._words, new, definitions, known.language).names
         return {**known.names, **found}
 
@@ -417,7 +425,7 @@ class StatedGoals:
                 seen.append(Seen(case=case, observation=observation, conclusion=conclusion))
         return tuple(seen)
 
-    def _test(self, one: Seen, taken: set[str], home: Home) -> NewTest:
+    def _build_test(self, one: Seen, taken: set[str], home: Home) -> NewTest:
         claim, style, wanted = one.case.claim, home.style, one.conclusion.wanted
         assert wanted is not None, "tests are written of what is concluded"
         imports = one.case.imports
@@ -445,7 +453,7 @@ class StatedGoals:
         count = Counter(one.name for one in found)
         return [one for one in found if one.kind in {"function", "class"} and count[one.name] == 1]
 
-    def _draw(self, inputs: GoalInputs, number: int) -> Expectation | None:
+    def _draw_expectation(self, inputs: GoalInputs, number: int) -> Expectation | None:
         """One answer, kept in the session; None if it cannot be read."""
         run = self._run
         pass_id = f"{run.task.task_id}:{GOALS}"
@@ -464,7 +472,7 @@ class StatedGoals:
             entry.keep([reply.value] if reply.value is not None else [])
         return entry.value[0] if entry.value else None
 
-    def _judge(self, said: Expectation, seen: Seen | None, *, unanimous: bool) -> bool:
+    def _add_agreed_test(self, said: Expectation, seen: Seen | None, *, unanimous: bool) -> bool:
         """Add the test of what several answers say alike, if it holds; whether it did.
 
         It counts as read from the words where these confirm what the call gives and have the value, or all answers agree on
@@ -472,7 +480,7 @@ class StatedGoals:
         """
         stated = said.value in self._words if said.raises else stands_in(said.value, self._words)
         if seen is None:
-            told = stated and stands_in(_arguments(said.call), self._words)
+            told = stated and stands_in(_argument_tuple(said.call), self._words)
         else:
             told = seen.conclusion.confirmed and (stated or unanimous)
         source = GoalSource.STATED if told else GoalSource.WRITTEN
@@ -481,10 +489,10 @@ class StatedGoals:
             return False
         value = StatedValue(text=said.value, kind="error" if said.raises else "literal", role="wanted")
         if seen is None:
-            known, _ = self._read(said.call)
+            known, _ = self._resolve_called_names(said.call)
             if not known.usable(known.text, ()):
                 return False
-            looked = self.looked(self._cases(known, (Claim(call=known.text, values=(value,)),)))
+            looked = self.looked(self._runnable_cases(known, (Claim(call=known.text, values=(value,)),)))
         else:
             case = replace(seen.case, claim=replace(seen.case.claim, values=(value,)))
             looked = self.looked([case])
@@ -514,11 +522,11 @@ def _in_order(call: str, names: set[str]) -> list[str]:
     return sorted(names, key=lambda name: (call.find(name) if name in call else len(call), name))
 
 
-def _words(code: str) -> tuple[str, ...]:
+def _dotted_names(code: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r"(?<![\w.'\"])[A-Za-z_]\w*(?:\.\w+)*", code)))
 
 
-def _line(one: NamedDefinition) -> str:
+def _describe_definition(one: NamedDefinition) -> str:
     return f"{one.signature or one.name} in {one.path}"
 
 
@@ -528,15 +536,15 @@ def _is_said_by(one: Seen, test: GoalTest) -> bool:
     if wanted is None or not test.call or one.case.claim.setup:
         return False
     said = (one.case.claim.call, wanted.described())
-    return [*map(_normal, said)] == [*map(_normal, (test.call, test.wanted))]
+    return [*map(_normalise_code, said)] == [*map(_normalise_code, (test.call, test.wanted))]
 
 
-def _normal(code: str) -> str:
+def _normalise_code(code: str) -> str:
     tree = python_tree(code)
     return ast.unparse(tree) if tree is not None else code
 
 
-def _arguments(call: str) -> str:
+def _argument_tuple(call: str) -> str:
     """The arguments of the call as one tuple."""
     tree = python_tree(call)
     constants = (

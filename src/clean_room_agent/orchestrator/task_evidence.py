@@ -62,7 +62,7 @@ def unrelated_tests(
     """The names of the failing tests that a task of these words is not about; `paths` are the files of the tree."""
     task = _TaskWords(words)
     code = _CodeOfTests(read)
-    lacking = {test.name for test in failing if _lacks(test, task, paths)}
+    lacking = {test.name for test in failing if _lacks_dependency(test, task, paths)}
     related = [test for test in failing if _is_related(test, task, code, lacks=test.name in lacking)]
     files = {frame.path for test in related for frame in test.frames if not is_test_path(frame.path)}
     groups = {group_of(test.name) for test in related}
@@ -106,11 +106,11 @@ class _CodeOfTests:
 
     def of(self, test: FailingTest) -> str:
         """The test's own code, or its file if it is not found there; "" if that is not found either."""
-        path = next((path for path in files_meant(test.name) if self._file(path)[0]), "")
-        text, known = self._file(path)
-        return known.get(_function(test.name), text)
+        path = next((path for path in files_meant(test.name) if self._text_and_functions(path)[0]), "")
+        text, known = self._text_and_functions(path)
+        return known.get(_test_function_name(test.name), text)
 
-    def _file(self, path: str) -> tuple[str, dict[str, str]]:
+    def _text_and_functions(self, path: str) -> tuple[str, dict[str, str]]:
         if path not in self._known:
             text = self._read(path) if path else ""
             spans = definitions(path, text) if text else ()
@@ -119,12 +119,12 @@ class _CodeOfTests:
         return self._known[path]
 
 
-def _function(name: str) -> str:
+def _test_function_name(name: str) -> str:
     """The last part of a test's name, without parameters."""
     return re.split(r"::| > |\.", name.partition("[")[0])[-1]
 
 
-def _lacks(test: FailingTest, task: _TaskWords, paths: Collection[str]) -> bool:
+def _lacks_dependency(test: FailingTest, task: _TaskWords, paths: Collection[str]) -> bool:
     """Whether it fails for want of something that is not in the repository and that the task does not name."""
     found = LACKING.search(test.message)
     if found is None:
@@ -137,7 +137,7 @@ def _lacks(test: FailingTest, task: _TaskWords, paths: Collection[str]) -> bool:
 
 
 def _is_related(test: FailingTest, task: _TaskWords, code: _CodeOfTests, *, lacks: bool) -> bool:
-    function, paths = _function(test.name), files_meant(test.name)
+    function, paths = _test_function_name(test.name), files_meant(test.name)
     if task.has(function) or any(task.has(path) or task.has(PurePosixPath(path).stem) for path in paths):
         return True
     source = code.of(test)

@@ -148,13 +148,13 @@ class Questions:
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
-            asked = iter(self._from(base, candidates))
+            asked = iter(self._question_rounds(base, candidates))
             for questions in asked:
                 yield questions
                 if any(one.holds for one in candidates):
                     yield from self._to_the_smallest(candidates, asked)
                     return
-                better = self._better(base, candidates)
+                better = self._best_improvement(base, candidates)
                 if better is not None and self._is_begun:
                     break
             if better is None:
@@ -171,7 +171,7 @@ class Questions:
             assert best is not None, "one holds"
             if best not in tried:
                 tried.append(best)
-                yield self._smaller(best)
+                yield self._smaller_questions(best)
                 best = choose(candidates)
             settled = best is not None and (size_of(best) <= SMALL or self._is_whole(best))
             if not left or settled or any(goal.trust == "proof" for goal in self._assignment.goals):
@@ -185,7 +185,7 @@ class Questions:
         """Whether it is a definition that had to be written."""
         return (one.path, one.symbol) in self._unwritten
 
-    def _smaller(self, held: TriedAnswer) -> list[PlaceQuestion]:
+    def _smaller_questions(self, held: TriedAnswer) -> list[PlaceQuestion]:
         """What a candidate changes in the run's head, with only some of its parts. No model is asked."""
         place = (held.path, held.symbol)
         target = next((one for one in self._targets if (one.place.path, one.place.name) == place), None)
@@ -194,7 +194,9 @@ class Questions:
         texts = smaller_changes(held.path, held.symbol, target.text, held.text)
         return [_part_of(held, number, text) for number, text in enumerate(texts, 1)]
 
-    def _better(self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
+    def _best_improvement(
+        self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
+    ) -> TriedAnswer | None:
         """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`."""
         least = len((base.goals if base and base.goals else self._at_base).green)
         known = [
@@ -206,7 +208,7 @@ class Questions:
             known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None
         )
 
-    def _from(
+    def _question_rounds(
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
         targets = self._targets if base is None else self._targets_in(base)
@@ -225,15 +227,15 @@ class Questions:
         if self._solve.forms[:1] != ("masked",):
             yield [question for sweep in likeliest for question in sweep.worded(1)]
         filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
-        yield from self._gaps([sweep for sweep in filled if sweep.suspicion >= least])
+        yield from self._masked_rounds([sweep for sweep in filled if sweep.suspicion >= least])
         yield [question for sweep in likeliest for question in sweep.worded(1)]
-        yield from self._nearer(base, candidates)
-        yield from self._gaps([sweep for sweep in filled if sweep.suspicion < least])
+        yield from self._nearer_rounds(base, candidates)
+        yield from self._masked_rounds([sweep for sweep in filled if sweep.suspicion < least])
         for _ in range(worded.MOST_DRAWS):
-            yield from self._gaps(filled)
+            yield from self._masked_rounds(filled)
             yield from (sweep.worded(DRAWS_AT_A_TIME) for sweep in likeliest)
 
-    def _gaps(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
+    def _masked_rounds(self, sweeps: Sequence["_Sweep"]) -> Iterator[list[PlaceQuestion]]:
         """`MASKED_ROUNDS` rounds of each place; the next place's first round comes with the second of the one before it."""
         for turn in range(MASKED_ROUNDS + len(sweeps) - 1):
             for rank, sweep in enumerate(sweeps[: turn + 1]):
@@ -245,12 +247,12 @@ class Questions:
         found = []
         for target in self._targets:
             text = self._texts(base.commit, target.place.path)
-            place = target.place if text == target.text else _moved(target, text)
+            place = target.place if text == target.text else _moved_place(target, text)
             if place is not None:
                 found.append(replace(target, place=place, text=text))
         return found
 
-    def _nearer(
+    def _nearer_rounds(
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
         """Going on from candidates that fail in another way: what they give is told, and the rest of their place is asked about."""
@@ -265,7 +267,7 @@ class Questions:
         by_name = {(target.place.path, target.place.name): target for target in targets}
         for one in near[:MOST_NEARER]:
             target = by_name.get((one.path, one.symbol))
-            place = None if target is None else _moved(target, one.text)
+            place = None if target is None else _moved_place(target, one.text)
             if target is None or place is None:
                 continue
             if self._fills():
@@ -273,7 +275,7 @@ class Questions:
                 assert one.goals is not None, "those are nearer that gave something"
                 left = left_to_do(self._assignment, one.goals)
                 sweep = _Sweep(self._models, changed, left, candidates, self._solve, base=one)
-                yield from self._gaps([sweep])
+                yield from self._masked_rounds([sweep])
             sweep = _Sweep(
                 self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
             )
@@ -350,7 +352,7 @@ class _Sweep:
 
     def gap(self, request: MaskedRequest) -> PlaceQuestion:
         """The question that sends it."""
-        target, item = self._target, self._item(f"masked {request.item}")
+        target, item = self._target, self._item_name(f"masked {request.item}")
         self._asked[item] = request
 
         def send(pass_id: str) -> Answered:
@@ -370,11 +372,11 @@ class _Sweep:
                 masked.apply(target.place, target.text, request.mask, answer.text, request.opening)
             )
 
-        return replace(self._question(item, send, write), in_turn=self._in_turn)
+        return replace(self._build_question(item, send, write), in_turn=self._in_turn)
 
     def _in_words(self, request: FormRequest) -> PlaceQuestion:
         target = self._target
-        item = self._item(f"{request.prompt.name} {request.draw}")
+        item = self._item_name(f"{request.prompt.name} {request.draw}")
 
         def send(pass_id: str) -> Answered:
             reply = self._models.ask(
@@ -406,14 +408,14 @@ class _Sweep:
                 made = made if isinstance(again, Refused) else again
             return _text_or_reason(made)
 
-        question = self._question(item, send, write)
+        question = self._build_question(item, send, write)
         in_turn = self._in_turn and request.draw > 0  # their prompts are the same
         return replace(question, most_tokens=request.max_answer_tokens, in_turn=in_turn)
 
-    def _item(self, how: str) -> str:
+    def _item_name(self, how: str) -> str:
         return f"{self._name}{self._target.place.path}::{self._target.place.name} {how}"
 
-    def _question(
+    def _build_question(
         self, item: str, send: Callable[[str], Answered], write: Callable[[Answered], str | NoCandidate]
     ) -> PlaceQuestion:
         place = self._target.place
@@ -471,7 +473,7 @@ def _text_or_reason(made: str | Refused) -> str | NoCandidate:
     return NoCandidate(made.reason) if isinstance(made, Refused) else made
 
 
-def _moved(target: Target, text: str) -> Place | None:
+def _moved_place(target: Target, text: str) -> Place | None:
     """The place in another text of its file; None if it is not there, or more than once."""
     place = target.place
     found = [one for one in definitions(place.path, text) if one.symbol == place.name]

@@ -150,10 +150,10 @@ def what_to_ask(
 ) -> tuple[list[Target], Assignment]:
     """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
     goals = run.progress.goals.deciding
-    trace = _traced(run, goals, at_base.standard)
+    trace = _goal_trace(run, goals, at_base.standard)
     if trace.problem:
         run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
-    targets, functions = _targets(run, trace, goals, files)
+    targets, functions = _likely_targets(run, trace, goals, files)
     _record_places(run, trace, functions, pass_of(run, step_id))
     assignment = Assignment(
         task=run.task.words,
@@ -168,7 +168,7 @@ def pass_of(run: Run, step_id: str = STEP) -> str:
     return implement_pass(run.task.task_id, PART, step_id)
 
 
-def _traced(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
+def _goal_trace(run: Run, goals: Sequence[GoalTest], like: TestRun) -> GoalTrace:
     entry = run.journal.entry(run.task.task_id, "goal_trace", GoalTrace, (run.commits.head,))
     if entry.value is not None:
         return entry.value
@@ -185,7 +185,7 @@ def passing_beside(goals: Sequence[GoalTest], green: Collection[str]) -> list[st
     return sorted(name for name in green if file_part(name) in places or is_in(name, places))
 
 
-def _targets(
+def _likely_targets(
     run: Run, trace: GoalTrace, goals: Sequence[GoalTest], files: Sequence[str]
 ) -> tuple[list[Target], list[TracedFunction]]:
     """The likeliest places, with their files' texts; and their functions."""
@@ -241,7 +241,7 @@ def try_direct(run: Run, direct: Direct, rounds: Rounds, step_id: str = STEP) ->
         if known.tests is None:
             run.progress.tried = known.tried
             return False
-        _accept(run, known, step_id)
+        _accept_candidate(run, known, step_id)
     return True
 
 
@@ -261,7 +261,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     """If none holds: what was tried."""
 
 
-def _accept(run: Run, ended: Ended, step_id: str) -> None:
+def _accept_candidate(run: Run, ended: Ended, step_id: str) -> None:
     assert ended.tests is not None
     plan = run.progress.plan
     step = PlanStep(
@@ -298,10 +298,10 @@ class _Route:
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
-            if spent or self._cost() >= self._direct.limit:
+            if spent or self._total_cost() >= self._direct.limit:
                 break
             try:
-                self._round(number, questions)
+                self._run_round(number, questions)
             except ModelError as error:
                 if best is None:
                     raise
@@ -309,17 +309,17 @@ class _Route:
                 break
             best = choose(self._candidates)
         if best is not None:
-            return self._won(best)
-        return Ended(detail=self._lost(), tried=in_vain(self._candidates))
+            return self._ended_with_best(best)
+        return Ended(detail=self._failure_detail(), tried=in_vain(self._candidates))
 
-    def _cost(self) -> float:
+    def _total_cost(self) -> float:
         """Of all answers so far."""
         answers = [one.answer for one in self._candidates]
         return sum(
             (one.completion_tokens or 0) + (one.prompt_tokens or 0) / READ_PER_WRITTEN for one in answers
         )
 
-    def _round(self, number: int, questions: Sequence[PlaceQuestion]) -> None:
+    def _run_round(self, number: int, questions: Sequence[PlaceQuestion]) -> None:
         """Add the candidates of one round; all are recorded, with the values from before if the run was resumed."""
         inputs = (self._run.commits.head, *(one.item for one in questions))
         entry: JournalEntry[list[TriedAnswer]] = self._run.journal.entry(
@@ -329,18 +329,18 @@ class _Route:
         if made is not None and not all(self._run.commits.exists(one.commit) for one in made if one.commit):
             made = None  # git lost them in a power cut
         if made is None:
-            made = entry.keep(self._judged(self._placed(questions)))
+            made = entry.keep(self._with_test_results(self._draw_candidates(questions)))
         self._candidates += made
         best = choose(made)
         with self._run.journal.interrupts.shield():
             for one in made:
-                self._record(one, best)
+                self._record_candidate(one, best)
 
-    def _placed(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
+    def _draw_candidates(self, questions: Sequence[PlaceQuestion]) -> list[TriedAnswer]:
         """The answers, asked for side by side or in turn, as trees; of equal ones only the first is one."""
         first = len(self._candidates)
         numbers = f"candidates {first + 1} to {first + len(questions)}"
-        self._say(f"{numbers}: {'less of the change' if questions[0].is_smaller else 'writing'}")
+        self._notify_progress(f"{numbers}: {'less of the change' if questions[0].is_smaller else 'writing'}")
 
         def ask(index: int) -> Answered | NoCandidate:
             try:
@@ -356,10 +356,10 @@ class _Route:
             if isinstance(answer, NoCandidate):
                 self._run.recorder.event(self._pass_id, EventKind.DROPPED_FROM_PROMPT, question.item)
                 continue
-            made.append(self._place(first + len(made) + 1, question, answer, made))
+            made.append(self._place_answer(first + len(made) + 1, question, answer, made))
         return made
 
-    def _place(
+    def _place_answer(
         self, number: int, question: PlaceQuestion, answer: Answered, made: Sequence[TriedAnswer]
     ) -> TriedAnswer:
         one = TriedAnswer(
@@ -398,7 +398,7 @@ class _Route:
         self._run.recorder.observer.notice(CandidateDrawn(pass_id=self._pass_id, number=number, diff=diff))
         return replace(one, text=text, commit=commit, diff=diff)
 
-    def _judged(self, placed: list[TriedAnswer]) -> list[TriedAnswer]:
+    def _with_test_results(self, placed: list[TriedAnswer]) -> list[TriedAnswer]:
         """With the goal tests' runs, and the step's tests of those that are green."""
         waiting = [one for one in placed if one.commit]
         goals, like = self._direct.goals.tests, self._direct.base
@@ -408,7 +408,7 @@ class _Route:
         by_number = {one.number: replace(one, goals=ran) for one, ran in zip(waiting, runs, strict=True)}
         green = likeliest_first([one for one in by_number.values() if one.is_green(len(goals))])
         for one in green[:MOST_SUITES]:
-            self._say(f"candidate {one.number}: goal tests green, now the others")
+            self._notify_progress(f"candidate {one.number}: goal tests green, now the others")
             by_number[one.number] = self._with_suite(one)
         green_before = {one.number: len(one.goals.green) for one in self._candidates if one.goals}
         nearer = [
@@ -451,9 +451,9 @@ class _Route:
         failing = judge_step(before, run.tests.names.of(tests), run.tests.config.accept).newly_failing
         return replace(one, broken=f"fails now: {listed(failing, NAMED)}") if failing else one
 
-    def _record(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
+    def _record_candidate(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run
-        outcome, error = _outcome(one)
+        outcome, error = _candidate_outcome(one)
         if one.holds and best is not None and one is not best:
             error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
@@ -472,9 +472,9 @@ class _Route:
             commit_hash=one.commit if kept else "",
             error=error,
         )
-        run.recorder.attempt(row, self._validation(one, error))
+        run.recorder.attempt(row, self._validation_row(one, error))
 
-    def _validation(self, one: TriedAnswer, error: str) -> ValidationRow | None:
+    def _validation_row(self, one: TriedAnswer, error: str) -> ValidationRow | None:
         """The tests that judged it: all of the step's, or the goal tests alone."""
         if one.judgment is not None:
             return validation_of(
@@ -499,7 +499,7 @@ class _Route:
             timestamp=self._run.recorder.now(),
         )
 
-    def _doubt(self, best: TriedAnswer) -> str:
+    def _describe_doubt(self, best: TriedAnswer) -> str:
         """A call for which another candidate that holds gives something else than the best, where only the task's words show
         that either is right; "" if there is none.
         """
@@ -519,7 +519,7 @@ class _Route:
                     )
         return ""
 
-    def _won(self, best: TriedAnswer) -> Ended:
+    def _ended_with_best(self, best: TriedAnswer) -> Ended:
         assert best.judgment is not None, "only what passed its tests holds"
         detail = f"candidate {best.number} of {len(self._candidates)}: {best.judgment.verdict.reason}"
         return Ended(
@@ -529,21 +529,21 @@ class _Route:
             diff=best.diff,
             path=best.path,
             symbol=best.symbol,
-            doubt=self._doubt(best),
+            doubt=self._describe_doubt(best),
         )
 
-    def _lost(self) -> str:
+    def _failure_detail(self) -> str:
         tried = [one for one in self._candidates if one.goals is not None]
         green = sum(one.is_green(len(self._direct.goals.tests)) for one in tried)
         if green:
             return f"{counted(len(tried), 'candidate')}, {green} with green goal tests, each of which breaks others"
         return f"{counted(len(tried), 'candidate')}, none with green goal tests"
 
-    def _say(self, words: str) -> None:
+    def _notify_progress(self, words: str) -> None:
         self._run.recorder.observer.notice(PassProgress(doing=words))
 
 
-def _outcome(one: TriedAnswer) -> tuple[AttemptOutcome, str]:
+def _candidate_outcome(one: TriedAnswer) -> tuple[AttemptOutcome, str]:
     """How the candidate ended, and why it was not accepted."""
     if one.judgment is not None:
         verdict = one.judgment.verdict

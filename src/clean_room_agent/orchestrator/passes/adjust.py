@@ -37,13 +37,13 @@ def adjust_part(
     )
     inputs = (run.commits.head, newest.detail, *(step.model_dump_json() for step in left))
     outcomes = (*earlier, newest)
-    end = run.journal.carry_out(header, inputs, lambda: _adjusted(run, part, outcomes, left, pass_id))
+    end = run.journal.carry_out(header, inputs, lambda: _revise_steps(run, part, outcomes, left, pass_id))
     if end.plan is None:
         return left
     return PlanAdjustment.model_validate_json(end.plan).revised_steps
 
 
-def _adjusted(
+def _revise_steps(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> PassEnd:
     route = run.limits.orchestrator.adjusting

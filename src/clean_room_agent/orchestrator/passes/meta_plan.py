@@ -62,7 +62,7 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: PlanDraft[MetaPlan
     """How the pass ended; without a plan, with the task as one part, if that is configured and there are files."""
     plan = planned.value
     if plan is not None:
-        plan = _confined(run, plan)
+        plan = _confine_plan(run, plan)
         names = ", ".join(part.id for part in plan.parts)
         how = how_made(run.limits.orchestrator.planning, planned)
         detail = f"{counted(len(plan.parts), 'part')}: {names}{how}"
@@ -78,7 +78,7 @@ def _end_of_parts(run: Run, package: ContextPackage, planned: PlanDraft[MetaPlan
     return fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
 
 
-def _confined(run: Run, plan: MetaPlan) -> MetaPlan:
+def _confine_plan(run: Run, plan: MetaPlan) -> MetaPlan:
     """The plan whose parts name only files that the user allows to be changed."""
     given = run.task.given.files
     if not given:

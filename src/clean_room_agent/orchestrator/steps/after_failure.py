@@ -150,7 +150,7 @@ def attempt_seen(
     """The facts about the attempt that `action` led to, the best of so many candidates. `missing` is what it shows to
     be missing, unless that was asked for before.
     """
-    failing = _decisive(attempt)
+    failing = _decisive_failures(attempt)
     messages = [test.message for test in failing]
     if attempt.outcome is AttemptOutcome.IMPORT_BROKEN:
         messages = [attempt.detail]
@@ -159,7 +159,7 @@ def attempt_seen(
         outcome=attempt.outcome_so_far,
         fingerprint=attempt.fingerprint,
         missing=missing,
-        category=_category(attempt, messages),
+        category=_failure_category(attempt, messages),
         message=("\n".join(messages) or attempt.detail)[:MOST_COMPARED],
         tree=text_fingerprint(attempt.change.diff),
         red=tuple(sorted(f"{test.name}: {normalised(test.message)}" for test in failing)),
@@ -184,7 +184,7 @@ def signals_of(attempt: Attempt) -> tuple[FailureSignal, ...]:
     return failure_signals(attempt.outcome_so_far, attempt.detail, newly_failing=newly, messages=messages)
 
 
-def _category(attempt: Attempt, messages: Sequence[str]) -> Category:
+def _failure_category(attempt: Attempt, messages: Sequence[str]) -> Category:
     if attempt.answer.endless:
         return "endless"
     change = attempt.change
@@ -194,7 +194,7 @@ def _category(attempt: Attempt, messages: Sequence[str]) -> Category:
     return category_of(attempt.outcome_so_far, messages, tested=attempt.judgment is not None)
 
 
-def _decisive(attempt: Attempt) -> Sequence[FailingTest]:
+def _decisive_failures(attempt: Attempt) -> Sequence[FailingTest]:
     """The newly failing tests; if there are none, all failing ones. None where what was broken is known without them."""
     if attempt.judgment is None or attempt.outcome is AttemptOutcome.IMPORT_BROKEN:
         return ()

@@ -187,11 +187,11 @@ def place(
     """
     for dropped in answer.dropped:
         run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
-    unusable = _unusable(answer)
+    unusable = _unusable_outcome(answer)
     if unusable is not None:
         outcome, detail = unusable
         return Attempt(outcome=outcome, detail=detail, answer=answer, feedback=detail)
-    return _apply(run, job, package, answer, pass_id=pass_id, earlier=earlier)
+    return _apply_answer(run, job, package, answer, pass_id=pass_id, earlier=earlier)
 
 
 def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
@@ -232,7 +232,7 @@ def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, 
         run.recorder.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
 
 
-def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
+def _unusable_outcome(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
     if answer.truncated:
         return AttemptOutcome.TRUNCATED, f"{answer.step.error_info}; nothing was applied"
     if answer.bad is not None:
@@ -243,7 +243,7 @@ def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
     return None
 
 
-def _apply(
+def _apply_answer(
     run: Run,
     job: StepJob,
     package: ContextPackage,
@@ -253,7 +253,7 @@ def _apply(
     earlier: Sequence[Attempt],
 ) -> Attempt:
     tree = run.commits.tree()
-    applied = _edited(run, job, package, tree, answer.step.edits)
+    applied = _apply_within_rules(run, job, package, tree, answer.step.edits)
     refusal = ""
     if not applied.result.success:
         from clean_room_agent.execute.edits.feedback import describe
@@ -299,7 +299,7 @@ def _apply(
     )
 
 
-def _edited(
+def _apply_within_rules(
     run: Run, job: StepJob, package: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
 ) -> Applied:
     """Apply the edits to `tree`, within the rules of the step."""
@@ -309,13 +309,13 @@ def _edited(
         planned=tuple(sorted(run.progress.plan.files)),
         protected=run.limits.edit.protected,
         scripts=tuple(sorted(run.deciding.files)),
-        uneditable={**_hiding(run, job, tree, edits), **uneditable},
+        uneditable={**_shadowing_files(run, job, tree, edits), **uneditable},
         places=tree.places,
     )
     return apply_edits(edits, texts, package, rules)
 
 
-def _hiding(run: Run, job: StepJob, tree: Tree, edits: tuple[PatchEdit, ...]) -> dict[str, str]:
+def _shadowing_files(run: Run, job: StepJob, tree: Tree, edits: tuple[PatchEdit, ...]) -> dict[str, str]:
     """The new files that would be loaded in place of others, and why that is refused; not those that the user names."""
     deleted = {edit.file_path for edit in edits if edit.kind == "delete"}
     deleted.update(target.path for target in job.step.target_files if target.role == "delete")

@@ -75,14 +75,14 @@ def record_attempt(run: Run, current: Pass, checked: CheckedAttempt, number: int
             commit_hash=change.commit,
             error="" if attempt.passed else attempt.detail,
         ),
-        _validation(run, pass_id, checked),
+        _validation_row(run, pass_id, checked),
     )
     detail = attempt.detail
     words = detail if attempt.passed else f"{attempt.outcome.value.replace('_', ' ')}: {detail}"
     current.close(PassEnd(success=attempt.passed, detail=words, diff=change.diff or None))
 
 
-def _validation(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRow | None:
+def _validation_row(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRow | None:
     """The test run of an attempt; None if there was none."""
     judgment = checked.attempt.judgment
     if judgment is None:
@@ -136,13 +136,13 @@ def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tes
     left = f"; left as it was: {', '.join(untouched)}" if untouched else ""
     return replace(
         attempt,
-        outcome=AttemptOutcome.INFRASTRUCTURE if dead else _outcome(tests, verdict, missing, broken),
+        outcome=AttemptOutcome.INFRASTRUCTURE if dead else _attempt_outcome(tests, verdict, missing, broken),
         detail=f"{broken or verdict.reason}{remark}{left}",
         judgment=ChangeJudgment(tests=tests, verdict=verdict, unfinished=unfinished),
         missing=missing,
         feedback=""
         if verdict.passed and not unfinished
-        else _feedback(run, before, tests, replace(verdict, reason=broken or verdict.reason)),
+        else _test_feedback(run, before, tests, replace(verdict, reason=broken or verdict.reason)),
     )
 
 
@@ -154,7 +154,7 @@ def _is_left_undone(run: Run, base: TestRun, tests: TestRun) -> bool:
     return bool(base.red() and left_undone(base, tests))
 
 
-def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -> str:
+def _test_feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -> str:
     from clean_room_agent.execute.attempt_result import describe_result
     from clean_room_agent.orchestrator.test_runs.gate import what_tests_showed
 
@@ -162,7 +162,7 @@ def _feedback(run: Run, before: TestRun, after: TestRun, verdict: StepVerdict) -
     return describe_result(showed, bound=evidence_space(run))
 
 
-def _outcome(
+def _attempt_outcome(
     tests: TestRun, verdict: StepVerdict, missing: RefinementRequest | None, broken: str
 ) -> AttemptOutcome:
     if verdict.passed:
@@ -234,7 +234,7 @@ def choose(candidates: Sequence[RankedAttempt]) -> RankedAttempt:
     """The best: by its tests, then the smallest of the largest group of equal changes, then the first."""
     top = max(one.rank for one in candidates)
     best = [one for one in candidates if one.rank == top]
-    return min(best, key=lambda one: (-_agreeing(one, best), _size(one), one.number))
+    return min(best, key=lambda one: (-_count_agreeing(one, best), _change_size(one), one.number))
 
 
 def why_not(loser: RankedAttempt, candidates: Sequence[RankedAttempt]) -> str:
@@ -256,9 +256,9 @@ def why_not(loser: RankedAttempt, candidates: Sequence[RankedAttempt]) -> str:
     if normalised_diff(best.diff) == normalised_diff(loser.diff):
         return f"the same change as {name}"
     equal = [one for one in candidates if one.rank == best.rank]
-    if _agreeing(best, equal) > _agreeing(loser, equal):
+    if _count_agreeing(best, equal) > _count_agreeing(loser, equal):
         return f"more candidates made the change of {name}"
-    return f"{name} changes less" if _size(best) < _size(loser) else f"{name} came first"
+    return f"{name} changes less" if _change_size(best) < _change_size(loser) else f"{name} came first"
 
 
 def normalised_diff(diff: str) -> str:
@@ -267,11 +267,11 @@ def normalised_diff(diff: str) -> str:
     return "\n".join(line for line in lines if line not in {"", "+", "-"})
 
 
-def _agreeing(one: RankedAttempt, others: Sequence[RankedAttempt]) -> int:
+def _count_agreeing(one: RankedAttempt, others: Sequence[RankedAttempt]) -> int:
     same = normalised_diff(one.diff)
     return sum(normalised_diff(other.diff) == same for other in others)
 
 
-def _size(one: RankedAttempt) -> tuple[int, int]:
+def _change_size(one: RankedAttempt) -> tuple[int, int]:
     """The number of changed lines, and of characters."""
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines()), len(one.diff)

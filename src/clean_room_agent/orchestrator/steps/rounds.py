@@ -165,21 +165,21 @@ def draw_round(run: Run, job: StepJob, history: StepHistory, action: Action) -> 
         WindowExceeded: the prompt does not fit; its pass is closed.
     """
     first = len(history.attempts) + 1
-    entry = run.journal.entry(_pass_id(run, job, first), SIZE, int, _inputs(run, job, history))
+    entry = run.journal.entry(_pass_id(run, job, first), SIZE, int, _attempt_inputs(run, job, history))
     size = entry.value or run.limits.solve.samples
     parallel = run.tests.config.parallel
     drawn: list[RankedAttempt] = []
     all_known, ends = True, False
     while len(drawn) < size:
         number = first + len(drawn)
-        known = _entry(run, job, history, number).value is not None
+        known = _attempt_entry(run, job, history, number).value is not None
         begins = len(drawn) % parallel == 0
         if begins and (ends or (drawn and not known and run.journal.budget.spent())):
             break
         # A batch ends there, even if the run was interrupted within it.
         end = min(size, (len(drawn) // parallel + 1) * parallel)
         numbers = [number] if known else list(range(number, first + end))
-        made = _make(run, job, history, action, first, numbers)
+        made = _make_attempts(run, job, history, action, first, numbers)
         drawn += [candidate(one, at, run.progress.accepted) for at, one in zip(numbers, made, strict=True)]
         all_known = all_known and known
         ends = ends or any(one.is_full for one in drawn) or any(map(_cannot_be_drawn_better, made))
@@ -196,14 +196,17 @@ def draw_round(run: Run, job: StepJob, history: StepHistory, action: Action) -> 
     )
 
 
-def _make(
+def _make_attempts(
     run: Run, job: StepJob, history: StepHistory, action: Action, first: int, numbers: Sequence[int]
 ) -> list[Attempt]:
     """Add the attempts with these numbers to the history and the record: made now, concurrently, or the one that is
     known from before. The round began with `first`.
     """
-    entries = [_entry(run, job, history, number) for number in numbers]
-    passes = [_open(run, job, action, number, entry) for number, entry in zip(numbers, entries, strict=True)]
+    entries = [_attempt_entry(run, job, history, number) for number in numbers]
+    passes = [
+        _open_attempt_pass(run, job, action, number, entry)
+        for number, entry in zip(numbers, entries, strict=True)
+    ]
     ids = [_pass_id(run, job, number) for number in numbers]
     known = entries[0].value
     failed = () if action.unchanged else tuple(history.failed)
@@ -214,7 +217,7 @@ def _make(
         if history.package is None or numbers[0] == first:
             history.package = context_for(run, job, history.package, ids[0], action, history.refinements)
         package = history.package
-        placed = [] if known else _place(run, job, history, package, draws, ids)
+        placed = [] if known else _draw_attempts(run, job, history, package, draws, ids)
     except WindowExceeded as error:
         run.recorder.note(f"{error.message} ({error.hint})")
         for current in passes:
@@ -224,9 +227,9 @@ def _make(
     for index, (current, number) in enumerate(zip(passes, numbers, strict=True)):
         checked = known
         if checked is None:
-            made = _checked(run, job, history, package, draws[index], placed[index], tests)
+            made = _check_attempt(run, job, history, package, draws[index], placed[index], tests)
             # Kept as made after the earlier ones of this batch, which had not ended when its pass was opened.
-            checked = _entry(run, job, history, number).keep(made)
+            checked = _attempt_entry(run, job, history, number).keep(made)
         history.attempts.append(checked.attempt)
         history.hinted.append(run.task.hints.shown)
         with run.journal.interrupts.shield():
@@ -234,7 +237,9 @@ def _make(
     return history.attempts[-len(numbers) :]
 
 
-def _open(run: Run, job: StepJob, action: Action, number: int, entry: JournalEntry[CheckedAttempt]) -> Pass:
+def _open_attempt_pass(
+    run: Run, job: StepJob, action: Action, number: int, entry: JournalEntry[CheckedAttempt]
+) -> Pass:
     """Open the pass of the attempt."""
     plan = run.progress.plan
     count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
@@ -250,7 +255,7 @@ def _open(run: Run, job: StepJob, action: Action, number: int, entry: JournalEnt
     return run.journal.open_pass(header, entry)
 
 
-def _place(
+def _draw_attempts(
     run: Run,
     job: StepJob,
     history: StepHistory,
@@ -292,7 +297,7 @@ def _tests_of(
     return dict(zip(waiting, runs, strict=True))
 
 
-def _checked(
+def _check_attempt(
     run: Run,
     job: StepJob,
     history: StepHistory,
@@ -322,12 +327,12 @@ def _same_tree(history: StepHistory, draw: Draw, placed: Attempt) -> Attempt | N
     return next((one for one in judged if one.change.diff == placed.change.diff), None)
 
 
-def _entry(run: Run, job: StepJob, history: StepHistory, number: int) -> JournalEntry[CheckedAttempt]:
+def _attempt_entry(run: Run, job: StepJob, history: StepHistory, number: int) -> JournalEntry[CheckedAttempt]:
     """The journal's entry for the attempt, with the value from before the run was resumed; without it if git lost its
     commit in a power cut, or no test could be run, which may be fixed now.
     """
     pass_id = _pass_id(run, job, number)
-    entry = run.journal.entry(pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history))
+    entry = run.journal.entry(pass_id, ATTEMPT, CheckedAttempt, _attempt_inputs(run, job, history))
     if entry.value is not None:
         attempt = entry.value.attempt
         lost = attempt.change.commit and not run.commits.exists(attempt.change.commit)
@@ -348,7 +353,7 @@ def _pass_id(run: Run, job: StepJob, number: int) -> str:
     return implement_pass(run.task.task_id, job.part.id, job.step.id, number)
 
 
-def _inputs(run: Run, job: StepJob, history: StepHistory) -> tuple[str, ...]:
+def _attempt_inputs(run: Run, job: StepJob, history: StepHistory) -> tuple[str, ...]:
     """What the next attempt is made from."""
     earlier = (attempt.change.commit for attempt in history.attempts)
     return (run.commits.head, job.step.model_dump_json(), *earlier)

@@ -70,7 +70,7 @@ class _Search(Struct, kw_only=True):
     more: list[TestRun] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._take(self.first, self.log)
+        self._merge_run(self.first, self.log)
 
     def run_rest(self, commit: str, ran: Callable[[TestRun], None]) -> None:
         """Run the command without what is known until it comes to its end, or nothing new is found."""
@@ -86,7 +86,7 @@ class _Search(Struct, kw_only=True):
             self.more.append(newest)
             left -= newest.end.duration_ms / 1000
             is_new = bool((log.ended.keys() | log.died) - known)
-            self._take(newest, log)
+            self._merge_run(newest, log)
             if not is_new:
                 return
 
@@ -98,14 +98,14 @@ class _Search(Struct, kw_only=True):
             return first
         outcomes = dict(self.outcomes)
         if not whole or first.report.runner == "unittest":
-            outcomes.update(dict.fromkeys(map(self._normal, self.log.missing()), "error"))
+            outcomes.update(dict.fromkeys(map(self._normalise_test_name, self.log.missing()), "error"))
         lost = [name for name in sorted(self.log.died) if name not in self.log.found and "::" not in name]
         for name in lost:
             self.log.died.discard(name)
             outcomes[name if first.report.runner == "pytest" else UNLOADED + name] = "error"
-        died = sorted(map(self._normal, self.log.died))
+        died = sorted(map(self._normalise_test_name, self.log.died))
         outcomes.update(dict.fromkeys(died, "error"))
-        outcomes.update(dict.fromkeys(map(self._normal, self.log.broken), "error"))
+        outcomes.update(dict.fromkeys(map(self._normalise_test_name, self.log.broken), "error"))
         outcomes.pop(INTERNAL, None)
         unplaced = any(not _files_of(name, tree.paths) for name in lost)
         failing = [FailingTest(name=name, message=DIED) for name in died]
@@ -129,7 +129,7 @@ class _Search(Struct, kw_only=True):
             watched=merge_watched(run.watched for run in (first, *self.more)),
         )
 
-    def _take(self, run: TestRun, log: TestLog) -> None:
+    def _merge_run(self, run: TestRun, log: TestLog) -> None:
         if self.log is not log:
             self.log.found |= log.found
             self.log.finished = self.log.finished or log.finished
@@ -137,11 +137,13 @@ class _Search(Struct, kw_only=True):
             self.log.broken |= log.broken
             self.log.died |= log.died
         if not (run.report.whole and run.report.named):
-            self.outcomes.update(merge((self._normal(name), outcome) for name, outcome in log.ended.items()))
+            self.outcomes.update(
+                merge((self._normalise_test_name(name), outcome) for name, outcome in log.ended.items())
+            )
         if run.report.whole:
             self.outcomes.update(run.report.outcomes)
 
-    def _normal(self, name: str) -> str:
+    def _normalise_test_name(self, name: str) -> str:
         return normalise_name(name, (self.runner.root, self.runner.tree.repo_top))
 
 
@@ -155,14 +157,14 @@ def _with_written(run: TestRun, tree: Tree) -> TestRun:
     written: dict[str, bool] = {}
     uncounted: list[str] = []
     for name in red:
-        tests = _written(_files_of(name, tree.paths), tree, report.runner) if is_python else {}
+        tests = _tests_in_files(_files_of(name, tree.paths), tree, report.runner) if is_python else {}
         written.update(tests)
         if not tests:
             uncounted.append(name)
     counted = report.counted
     if is_python and not report.whole and not counted:
         files = sorted(path for path in tree.paths if path.endswith(".py") and is_test_module(path))
-        all_written = _written(files, tree, report.runner) if len(files) <= MAX_FILES else {}
+        all_written = _tests_in_files(files, tree, report.runner) if len(files) <= MAX_FILES else {}
         written.update(all_written)
         counted = bool(all_written)
     if not (written or uncounted or counted != report.counted):
@@ -196,7 +198,7 @@ def _files_of(name: str, paths: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path.startswith(folders) and is_test_module(path)))
 
 
-def _written(files: Iterable[str], tree: Tree, runner: str) -> dict[str, bool]:
+def _tests_in_files(files: Iterable[str], tree: Tree, runner: str) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for path in files:
         found.update(written_tests(path, tree.data(path) or b"", unittest=runner == "unittest"))
@@ -219,10 +221,12 @@ def written_tests(path: str, source: bytes, *, unittest: bool) -> dict[str, bool
     tree = tree_of(source, path) if grammar_of(path) == "python" else None
     if tree is None:
         return {}
-    loose = [_text(node, source) for node in tree.root_node.named_children if node.type not in DEFINITIONS]
+    loose = [
+        _node_text(node, source) for node in tree.root_node.named_children if node.type not in DEFINITIONS
+    ]
     return {
         "::".join((path, *names)): sure and not MAY_SKIP.search("\n".join(loose))
-        for names, sure in _tests(tree.root_node, source, unittest=unittest)
+        for names, sure in _tests_in_module(tree.root_node, source, unittest=unittest)
     }
 
 
@@ -233,34 +237,34 @@ def declares_tests(path: str, source: bytes) -> bool:
     return grammar_of(path) is not None and DECLARED.search(source.decode("utf-8", "replace")) is not None
 
 
-def _tests(root: Node, source: bytes, *, unittest: bool) -> Iterator[tuple[tuple[str, ...], bool]]:
+def _tests_in_module(root: Node, source: bytes, *, unittest: bool) -> Iterator[tuple[tuple[str, ...], bool]]:
     for node in root.named_children:
         definition = node.child_by_field_name("definition") or node
-        name = _text(definition.child_by_field_name("name"), source)
+        name = _node_text(definition.child_by_field_name("name"), source)
         if definition.type == "function_definition" and not unittest and _is_test(node, definition, source):
-            yield (name,), not MAY_SKIP.search(_text(node, source))
+            yield (name,), not MAY_SKIP.search(_node_text(node, source))
         elif definition.type == "class_definition":
-            bases = _text(definition.child_by_field_name("superclasses"), source)
+            bases = _node_text(definition.child_by_field_name("superclasses"), source)
             is_case = re.search(r"Case\b", bases) is not None
             if not is_case and (unittest or not name.startswith("Test")):
                 continue
-            if NOT_COLLECTED.search(_text(definition, source)):
+            if NOT_COLLECTED.search(_node_text(definition, source)):
                 continue
-            yield from (((name, *inner), sure) for inner, sure in _methods(node, definition, source))
+            yield from (((name, *inner), sure) for inner, sure in _test_methods(node, definition, source))
 
 
-def _methods(node: Node, definition: Node, source: bytes) -> Iterator[tuple[tuple[str, ...], bool]]:
+def _test_methods(node: Node, definition: Node, source: bytes) -> Iterator[tuple[tuple[str, ...], bool]]:
     body = definition.child_by_field_name("body")
     members = body.named_children if body is not None else []
     head = source[node.start_byte : definition.start_byte].decode("utf-8", "replace")
-    loose = [head, *(_text(one, source) for one in members if one.type not in DEFINITIONS)]
+    loose = [head, *(_node_text(one, source) for one in members if one.type not in DEFINITIONS)]
     skips = MAY_SKIP.search("\n".join(loose)) is not None
     for member in members:
         method = member.child_by_field_name("definition") or member
         if method.type != "function_definition":
             continue
-        text = _text(member, source)
-        name = _text(method.child_by_field_name("name"), source)
+        text = _node_text(member, source)
+        name = _node_text(method.child_by_field_name("name"), source)
         if _is_test(member, method, source):
             yield (name,), not (skips or MAY_SKIP.search(text))
         elif name.startswith(("setUp", "setup")) and MAY_SKIP.search(text):
@@ -271,10 +275,10 @@ def _is_test(node: Node, function: Node, source: bytes) -> bool:
     """Whether the name says so, and no decorator makes it a fixture."""
     head = source[node.start_byte : function.start_byte].decode("utf-8", "replace")
     return (
-        _text(function.child_by_field_name("name"), source).startswith("test")
+        _node_text(function.child_by_field_name("name"), source).startswith("test")
         and re.search(r"\bfixture\b", head) is None
     )
 
 
-def _text(node: Node | None, source: bytes) -> str:
+def _node_text(node: Node | None, source: bytes) -> str:
     return "" if node is None else source[node.start_byte : node.end_byte].decode("utf-8", "replace")

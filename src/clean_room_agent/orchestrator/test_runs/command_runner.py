@@ -145,24 +145,26 @@ class CommandRunner(Struct, kw_only=True):
         """Run the full test command; `what` (baseline, final) is for the observer, and of the baseline it is recorded what
         the tests depend on.
         """
-        return self._observed(self.config.test_command, what)
+        return self._run_and_notify(self.config.test_command, what)
 
     def run_step(self) -> TestRun:
         """Run the command that judges attempts: the quick one if there is one."""
-        return self._observed(self.config.step_test_command or self.config.test_command, "")
+        return self._run_and_notify(self.config.step_test_command or self.config.test_command, "")
 
     def run_step_unseen(self) -> TestRun:
         """Like `run_step`, from any thread: the observer is not notified."""
         with self.timed(TimeKind.TESTS):
-            return self.names.of(self._run(self.config.step_test_command or self.config.test_command))
+            return self.names.of(
+                self._run_test_command(self.config.step_test_command or self.config.test_command)
+            )
 
     def run_again(self, run: TestRun, what: str = "") -> TestRun:
         """Run the command of `run` again; `what` is for the observer."""
-        return self._observed(run.command, what)
+        return self._run_and_notify(run.command, what)
 
     def run_rest(self, run: TestRun, known: Collection[str]) -> TestRun:
         """Run the command of `run` without the tests and files of `known`, in their runner's names."""
-        return self._observed(run.command, "remaining", known)
+        return self._run_and_notify(run.command, "remaining", known)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ class CommandRunner(Struct, kw_only=True):
         """
         command = rerun_command(run, names)
         what = what or f"{counted(len(names), 'newly failing test')} again"
-        return None if command is None else self._observed(command, what)
+        return None if command is None else self._run_and_notify(command, what)
 
     def run_some_unseen(self, run: TestRun, names: Collection[str]) -> TestRun | None:
         """Like `run_some`, from any thread: the observer is not notified."""
@@ -194,7 +196,7 @@ class CommandRunner(Struct, kw_only=True):
         if command is None:
             return None
         with self.timed(TimeKind.TESTS, "goal tests"):
-            return self.names.of(self._run(command))
+            return self.names.of(self._run_test_command(command))
 
     def run_observed(
         self,
@@ -208,13 +210,13 @@ class CommandRunner(Struct, kw_only=True):
         the report: `asked` says what, for the path at which the tree then stands. The observer is not notified.
         """
         with self.timed(TimeKind.TESTS, "trace"):
-            return self._run(command, left_out, asked=asked, seconds=seconds)
+            return self._run_test_command(command, left_out, asked=asked, seconds=seconds)
 
     def run_apart(self, command: str) -> tuple[int, str]:
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
         notified. After a timeout, the code is that of `timeout`.
         """
-        done = self._completed(command)
+        done = self._run_plain_command(command)
         return 124 if done.timed_out else done.returncode, self._normalised_output(done)
 
     def inform(self, commit: str) -> tuple[str | None, str | None]:
@@ -223,12 +225,14 @@ class CommandRunner(Struct, kw_only=True):
         """
         if self.config.lint_command or self.config.type_check_command:
             self.checkout(commit)
-        return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
+        return self._command_output(self.config.lint_command), self._command_output(
+            self.config.type_check_command
+        )
 
-    def _inform(self, command: str | None) -> str | None:
-        return None if command is None else self._normalised_output(self._completed(command))
+    def _command_output(self, command: str | None) -> str | None:
+        return None if command is None else self._normalised_output(self._run_plain_command(command))
 
-    def _completed(self, command: str) -> proc.Completed:
+    def _run_plain_command(self, command: str) -> proc.Completed:
         self._before_command()
         env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
         with self.timed(TimeKind.TESTS, "other command"):
@@ -249,16 +253,16 @@ class CommandRunner(Struct, kw_only=True):
         self.observer.notice(finished(what, run, ran=False))
         return run
 
-    def _observed(self, command: str, what: str, left_out: Collection[str] = ()) -> TestRun:
+    def _run_and_notify(self, command: str, what: str, left_out: Collection[str] = ()) -> TestRun:
         self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
         with self.timed(TimeKind.TESTS, what):
-            run = self._run(command, left_out, traced=what == BASELINE)
+            run = self._run_test_command(command, left_out, traced=what == BASELINE)
         if not left_out:
             self.took[command] = run.end.duration_ms / 1000
         self.observer.notice(finished(what, run))
         return run if left_out else self.names.of(run)
 
-    def _run(
+    def _run_test_command(
         self,
         command: str,
         left_out: Collection[str] = (),
@@ -370,7 +374,7 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
         said = tests.end.output.strip()[-300:]
         raise ConfigError(
             f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.end.returncode}: {said}",
-            hint=_remedy(said, key, sandboxed=sandboxed),
+            hint=_suggest_fix(said, key, sandboxed=sandboxed),
         )
     if OVERWRITTEN.search(tests.report.problem):
         raise ConfigError(
@@ -398,7 +402,7 @@ def require_judging(tests: TestRun, config: TestingConfig, key: str, *, sandboxe
         )
 
 
-def _remedy(said: str, key: str, *, sandboxed: bool) -> str:
+def _suggest_fix(said: str, key: str, *, sandboxed: bool) -> str:
     """What to do about a command that says this in place of running tests."""
     if module := NO_MODULE.search(said):
         return f"install {module[1]} for that Python, or name in {key} of [testing] the Python that has it: .venv/bin/python -m {module[1]}"
@@ -485,7 +489,7 @@ def run_tests(
     ended = EndedCommand(
         command=command, returncode=done.returncode, text=strip_escapes(output), report=report, cwd=cwd
     )
-    reading = _read(ended)
+    reading = _read_results(ended)
     output = reading.shown or output
     if done.timed_out:
         reading = _cut_short(
@@ -504,7 +508,7 @@ def run_tests(
     return structs.replace(run, watched=Watched(ended=watched.ended, replaced=shown), trace=trace)
 
 
-def _read(ended: EndedCommand) -> Reading:
+def _read_results(ended: EndedCommand) -> Reading:
     """The results of all runners that the command started, together."""
     found = [reading for runner in TEST_RUNNERS if (reading := runner.read(ended)) is not None]
     printed = (runner.read_printed(ended) for runner in TEST_RUNNERS if not found)

@@ -93,11 +93,11 @@ def read_trace(report: Path) -> Trace:
 
     return Trace(
         reads=tuple(sorted(_read_as_data(facts)))[:MAX_FACTS],
-        scripts=_limited(first("script") | (first("tool") - first("loaded"))),
-        parts=_limited(first("part")),
-        roots=_limited(first("root")),
-        modules=_limited(first("module") - PYTHONS_OWN),
-        missing=_limited(first("missing")),
+        scripts=_limit_facts(first("script") | (first("tool") - first("loaded"))),
+        parts=_limit_facts(first("part")),
+        roots=_limit_facts(first("root")),
+        modules=_limit_facts(first("module") - PYTHONS_OWN),
+        missing=_limit_facts(first("missing")),
     )
 
 
@@ -116,7 +116,7 @@ def _parse_fact(line: str) -> list[str]:
     return [value.replace("\\", "/") for value in values] if sound else [""]
 
 
-def _limited(values: Collection[str]) -> tuple[str, ...]:
+def _limit_facts(values: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(values)[:MAX_FACTS])
 
 
@@ -133,7 +133,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def files(self) -> frozenset[str]:
         """The scripts of the test commands, and what the trace shows to decide; without tests, and what names say."""
-        found = {*self._scripts, *self._data}
+        found = {*self._scripts, *self._test_data}
         if not self._offers_plugin:
             found |= {path for path in self.trace.parts if not self.holds_tests(path)}
         return frozenset(
@@ -163,7 +163,12 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         helps = is_test_path(path) and (
             self._is_missing(path) if is_code(path) else self._is_beside_tests(path)
         )
-        return helps or _family(path) in self._families or self._is_optional(path) or self._is_script(path)
+        return (
+            helps
+            or _folder_and_suffix(path) in self._data_folders_and_suffixes
+            or self._is_optional(path)
+            or self._is_script(path)
+        )
 
     def holds_tests(self, path: str) -> bool:
         """Whether a file outside of tests has classes of tests in it that the baseline loaded, and tests."""
@@ -227,17 +232,17 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         stem = _import_name(path)
         loaded = re.compile(rf"[/\"'`]{re.escape(posixpath.basename(stem))}[\"'`]")
         taken = f"{stem}.json"
-        return taken if taken in others and any(map(loaded.search, self._texts)) else ""
+        return taken if taken in others and any(map(loaded.search, self._test_and_product_text)) else ""
 
     def _is_optional(self, path: str) -> bool:
         """Whether tests do without the new module if it is not there."""
         place = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
         return path.endswith(".py") and any(
-            place == name or place.endswith(f".{name}") for name in self._optional
+            place == name or place.endswith(f".{name}") for name in self._optional_modules
         )
 
     @cached_property
-    def _optional(self) -> frozenset[str]:
+    def _optional_modules(self) -> frozenset[str]:
         """The names of modules that tests try to import."""
         files = [path for path in sorted(self.paths) if path.endswith(".py") and _is_tests(path)]
         return frozenset(
@@ -259,7 +264,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             helps, loads = SCRIPT_HELPS, rf"[/\"'`]{name}(?:\.\w+)?[\"'`]"
         else:
             return False
-        tests, product = self._texts
+        tests, product = self._test_and_product_text
         return (
             helps.search(self.read(path)) is not None
             and re.search(loads, tests) is not None
@@ -283,11 +288,11 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         it.
         """
         name = posixpath.basename(path)
-        tests, product = self._texts
+        tests, product = self._test_and_product_text
         return name not in MIXED and name in tests and name not in product
 
     @cached_property
-    def _texts(self) -> tuple[str, str]:
+    def _test_and_product_text(self) -> tuple[str, str]:
         """The texts of the tests and of product code: of as many files as can be read in a second."""
         code = [path for path in sorted(self.paths) if is_code(path)]
         tests = [path for path in code if is_test_path(path)]
@@ -311,15 +316,15 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset({*scripts_of(self.commands, self.paths, self.read), *self.trace.scripts})
 
     @property
-    def _data(self) -> frozenset[str]:
-        return self._readers[0]
+    def _test_data(self) -> frozenset[str]:
+        return self._test_and_product_reads[0]
 
     @property
     def _product_data(self) -> frozenset[str]:
-        return self._readers[1]
+        return self._test_and_product_reads[1]
 
     @cached_property
-    def _readers(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _test_and_product_reads(self) -> tuple[frozenset[str], frozenset[str]]:
         """(data of the tests alone, what the product reads)."""
         product: set[str] = set()
         tests: set[str] = set()
@@ -346,10 +351,12 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         return any(any(one in text for text in tests) and one not in opening for one in names)
 
     @cached_property
-    def _families(self) -> frozenset[tuple[str, str]]:
+    def _data_folders_and_suffixes(self) -> frozenset[tuple[str, str]]:
         """Folder and suffix of the data that tests read: new files there may be read, too."""
         return frozenset(
-            _family(path) for path in self._data if "." in posixpath.basename(path) and not is_code(path)
+            _folder_and_suffix(path)
+            for path in self._test_data
+            if "." in posixpath.basename(path) and not is_code(path)
         )
 
     @cached_property
@@ -400,7 +407,7 @@ def _is_tests(path: str) -> bool:
     return is_test_path(path) or is_test_configuration(path)
 
 
-def _family(path: str) -> tuple[str, str]:
+def _folder_and_suffix(path: str) -> tuple[str, str]:
     folder, _, name = path.rpartition("/")
     return folder, posixpath.splitext(name)[1]
 

@@ -119,7 +119,7 @@ def judge_step(
     """
     if _is_untested(before, after, accept):
         return StepVerdict(passed=True, reason=UNTESTED)
-    problem = _unfit(before, after)
+    problem = _run_problem(before, after)
     newly = {*newly_failing(before, after, planned), *_newly_unloaded(before, after, files.created)}
     if problem:
         seen = tuple(sorted(name for name in newly if name in after.report.outcomes))
@@ -130,9 +130,9 @@ def judge_step(
     if failing:
         return StepVerdict(passed=False, newly_failing=failing, reason=_newly_in_words(failing, after))
     reason = (
-        _unexplained(before, after)
-        or _lost(before, after, planned)
-        or _hidden(base or before, after, unstable)
+        _unexplained_exit(before, after)
+        or _fewer_passing(before, after, planned)
+        or _hidden_failures(base or before, after, unstable)
         or _fewer_in_files(before, after, planned, files)
     )
     if reason:
@@ -169,7 +169,7 @@ def judge_final(
     )
     apart = {*unstable, *goals}
     newly -= apart
-    reason = _unfit(baseline, final)
+    reason = _run_problem(baseline, final)
     if not reason and final.report.runner == "unknown":
         reason = (
             ""
@@ -182,7 +182,7 @@ def judge_final(
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - apart, planned)
     if not reason and not (kept and _all_ran(final)):
-        reason = _uncounted(baseline, final, planned) or _unrun(baseline, final, planned)
+        reason = _incomparable_reason(baseline, final, planned) or _unrun_tests(baseline, final, planned)
     unstable_red = sorted(red & set(unstable))
     return FinalVerdict(
         complete=not reason,
@@ -190,8 +190,8 @@ def judge_final(
         newly_failing=tuple(sorted(newly)),
         fixed=tuple(sorted(name for name in baseline.red() if _is_green(final, name))),
         still_failing=tuple(sorted(red & baseline.red())),
-        gone=_gone(baseline, final),
-        skipped=_skipped(baseline, final),
+        gone=_missing_tests(baseline, final),
+        skipped=_newly_skipped(baseline, final),
     )
 
 
@@ -209,7 +209,7 @@ def judge_restored(
     belongs to one of `planned`, the test files that the plan changes or deletes. New tests and the exit code do not
     matter here. For a runner that cannot be read, exit 0 decides.
     """
-    problem = _unfit(final, restored)
+    problem = _run_problem(final, restored)
     if problem:
         return StepVerdict(passed=False, reason=problem)
     if restored.report.runner == "unknown":
@@ -217,7 +217,7 @@ def judge_restored(
         return StepVerdict(passed=not reason, reason=reason)
     if not (baseline.report.named and final.report.named and restored.report.named):
         lost = tuple(sorted(restored.red() - final.red() - set(unstable)))
-        reason = f"failing: {_list_names(lost)}" if lost else _lost(baseline, restored, planned)
+        reason = f"failing: {_list_names(lost)}" if lost else _fewer_passing(baseline, restored, planned)
         return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
     due = baseline.green() | (baseline.red() & final.green())
     lost = tuple(sorted(name for name in due - restored.green() - set(unstable) if not is_in(name, planned)))
@@ -260,11 +260,11 @@ def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:
     return accept == "untested" and before.is_empty and after.is_empty
 
 
-def _unfit(before: TestRun, after: TestRun) -> str:
+def _run_problem(before: TestRun, after: TestRun) -> str:
     """Why `after` cannot be judged; "" when it can."""
     if after.end.timed_out or not after.report.whole:
         return after.report.problem or "the tests did not finish"
-    watched = _unwatched(before, after)
+    watched = _evasion_reason(before, after)
     if watched:
         return watched
     if before.report.runner not in {"unknown", after.report.runner}:
@@ -274,7 +274,7 @@ def _unfit(before: TestRun, after: TestRun) -> str:
     return ""
 
 
-def _unwatched(before: TestRun, after: TestRun) -> str:
+def _evasion_reason(before: TestRun, after: TestRun) -> str:
     """What the test processes did to escape judgement, unless those of `before` did, too."""
     as_before = before.report.whole and before.watched.ended is False
     if after.watched.ended is False and not as_before:
@@ -298,7 +298,7 @@ def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
     return StepVerdict(passed=False, reason=known + f"exit {after.end.returncode}, 0 before")
 
 
-def _unexplained(before: TestRun, after: TestRun) -> str:
+def _unexplained_exit(before: TestRun, after: TestRun) -> str:
     """A command that fails now although no test does, because of something else that it runs; "" otherwise."""
     told = exit_without_failure(after) if before.end.returncode == 0 else ""
     return f"the command {told} (0 before)" if told else ""
@@ -315,7 +315,7 @@ def ends_as_before(baseline: TestRun, final: TestRun) -> bool:
     return bool(missed_threshold(final) and baseline.red()) and not reached_threshold(baseline)
 
 
-def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
+def _fewer_passing(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
     """Whether fewer tests pass, in words, if the runner does not say which."""
     comparable = (
         before.command == after.command and not planned and not (before.report.named and after.report.named)
@@ -333,17 +333,17 @@ def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], plan
         return f"the command {told}"
     if final.report.passed == 0:
         return "no test passed: all were skipped, or expected to fail"
-    return _hidden(baseline, final) or _lost(baseline, final, planned)
+    return _hidden_failures(baseline, final) or _fewer_passing(baseline, final, planned)
 
 
 def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if not baseline.report.whole and (red or final.end.returncode != 0):
         return f"the run at the start was incomplete, so no failure is excused: {_list_names(sorted(red))}"
     return (
-        _unexplained(baseline, final)
-        or _fewer(baseline, final, planned)
-        or _hidden(baseline, final)
-        or _lost(baseline, final, planned)
+        _unexplained_exit(baseline, final)
+        or _fewer_running(baseline, final, planned)
+        or _hidden_failures(baseline, final)
+        or _fewer_passing(baseline, final, planned)
     )
 
 
@@ -378,9 +378,11 @@ def _functions_in(path: str, run: TestRun) -> set[str]:
     }
 
 
-def _hidden(baseline: TestRun, final: TestRun, unstable: Collection[str] = ()) -> str:
+def _hidden_failures(baseline: TestRun, final: TestRun, unstable: Collection[str] = ()) -> str:
     """Which failing tests the result no longer runs, in words; "" if none."""
-    hidden = sorted(baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)} - set(unstable))
+    hidden = sorted(
+        baseline.red() & {*_missing_tests(baseline, final), *_newly_skipped(baseline, final)} - set(unstable)
+    )
     if hidden:
         return f"failed at the start, and no longer run: {_list_names(hidden)}"
     named = baseline.report.named and final.report.named
@@ -400,7 +402,7 @@ def _all_ran(final: TestRun) -> bool:
     return report.passed + len(final.red()) == report.collected
 
 
-def _uncounted(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
+def _incomparable_reason(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     """Why the tests of the base cannot be compared with those of the result, in words; "" if they can."""
     before = baseline.report
     if before.runner == "unknown" and final.report.runner != "unknown":
@@ -434,7 +436,7 @@ def tests_below(name: str, run: TestRun) -> frozenset[str]:
     return frozenset(test for test in run.report.outcomes if test.startswith(begins))
 
 
-def _unrun(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
+def _unrun_tests(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     """Which tests of files that could not be loaded at the start do not run, in words; "" if none.
 
     Only files count that were run, at the start or now, or that `planned` names; not those that cannot be loaded now, either.
@@ -465,7 +467,7 @@ def _as_before(baseline: TestRun, final: TestRun, planned: Collection[str]) -> f
     return frozenset(name for name in both if HOLDER.search(name) and not is_in(name, planned))
 
 
-def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
+def _fewer_running(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     if baseline.report.named and final.report.named:
         had = sum(
             outcome != "skipped" and not is_in(name, planned)
@@ -477,7 +479,7 @@ def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     return f"{counted(had, 'test')} ran at the start, {has} now" if has < had else ""
 
 
-def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
+def _missing_tests(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that ran at the baseline and are missing, sorted; a file, class or hook that could not be loaded there
     has been replaced by its tests.
     """
@@ -491,7 +493,7 @@ def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     )
 
 
-def _skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
+def _newly_skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that passed or failed at the baseline and do neither now, sorted."""
     ran = baseline.green() | baseline.red()
     return tuple(sorted(name for name in ran if final.report.outcomes.get(name) in {"skipped", "xfailed"}))

@@ -100,7 +100,7 @@ def trace_goals(
         green = [record for _, record in seen.observe(kept, ())] if kept else []
     else:
         named = seen.observe(goals, kept)
-        failing = _failing(named, goals, seen.red)
+        failing = _failing_records(named, goals, seen.red)
         green = [record for name, record in named if _is_among(name, kept) and not record.failed]
     told = [*seen.problems, *(record.problem for record in (*failing, *green) if record.problem)]
     if not failing:
@@ -109,7 +109,7 @@ def trace_goals(
     names = Definitions(runner.root)
     secrets = Redactor(bytes, secret_values(runner.inherited))
     located = [_with_frames(record, seen.failing) for record in failing]
-    functions = _functions(located, green, names, secrets)
+    functions = _traced_functions(located, green, names, secrets)
     if not functions:
         told.append("nothing of the repository's own ran outside of its tests")
     return GoalTrace(functions=functions, problem=next(iter(told), ""))
@@ -159,7 +159,7 @@ class _Runs(Struct, kw_only=True):
 
     def observe(self, goals: Sequence[str] | str, passing: Sequence[str]) -> list[tuple[str, TraceRecord]]:
         """What was recorded while these tests ran, or this command: by test."""
-        command, left_out = _command(goals, passing, self.like)
+        command, left_out = _trace_command(goals, passing, self.like)
         took = self.like.end.duration_ms / 1000
         names = () if isinstance(goals, str) else (*goals, *passing)
 
@@ -190,7 +190,7 @@ class _Runs(Struct, kw_only=True):
         return [(normalise_name(record.test.removeprefix(UNLOADED), roots), record) for record in records]
 
 
-def _command(
+def _trace_command(
     goals: Sequence[str] | str, passing: Sequence[str], like: TestRun
 ) -> tuple[str, Collection[str]]:
     """The command for these tests, and the tests that it has to leave out."""
@@ -231,7 +231,7 @@ def read_trace_records(report: Path) -> tuple[list[TraceRecord], str]:
     return found, problem
 
 
-def _failing(
+def _failing_records(
     named: Sequence[tuple[str, TraceRecord]], goals: Sequence[str] | str, red: Collection[str]
 ) -> list[TraceRecord]:
     """The records of the goal tests that failed; of processes that they started, too, and of files that could not be loaded."""
@@ -288,7 +288,7 @@ class Definitions:
         """Qualified name, first and last line of the definition that begins at a line, or else of the innermost that holds it;
         and whether it begins there. Without a name if there is none.
         """
-        known = self._of(path)
+        known = self._file_spans(path)
         begins = [one for one in known if one[1] == line]  # a module begins at line 0
         holds = begins or [one for one in known if one[1] < line <= one[2]]
         if not holds:
@@ -296,12 +296,12 @@ class Definitions:
         name, first, last = min(holds, key=lambda one: one[2] - one[1])
         return name, first, last, bool(begins)
 
-    def _of(self, path: str) -> tuple[tuple[str, int, int], ...]:
+    def _file_spans(self, path: str) -> tuple[tuple[str, int, int], ...]:
         if path not in self._known:
-            self._known[path] = tuple(self._read(path))
+            self._known[path] = tuple(self._read_spans(path))
         return self._known[path]
 
-    def _read(self, path: str) -> Iterator[tuple[str, int, int]]:
+    def _read_spans(self, path: str) -> Iterator[tuple[str, int, int]]:
         try:
             data = read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
         except OSError:
@@ -327,7 +327,7 @@ class _TracedDefinition(Struct, kw_only=True):
     failed_at: int = 0
 
 
-def _functions(
+def _traced_functions(
     failing: Sequence[TraceRecord], green: Sequence[TraceRecord], names: Definitions, secrets: Redactor
 ) -> tuple[TracedFunction, ...]:
     found: dict[tuple[str, str, int], _TracedDefinition] = {}
@@ -339,7 +339,7 @@ def _functions(
                 continue  # without lines: what a transpiler put in; without a file: code of the tests may write here, too
             name, first, last, begins = names.at(ran.path, ran.first if ran.name != MODULE else 0)
             if not name and ran.end:
-                name, first, last = _assigned(ran, record.functions)
+                name, first, last = _assigned_function(ran, record.functions)
                 begins = (first, last) == (ran.first, ran.end)
             one = found.setdefault(
                 (ran.path, name, first), _TracedDefinition(path=ran.path, name=name, first=first, last=last)
@@ -371,7 +371,7 @@ def _functions(
     )
 
 
-def _assigned(ran: FunctionRecord, functions: Sequence[FunctionRecord]) -> tuple[str, int, int]:
+def _assigned_function(ran: FunctionRecord, functions: Sequence[FunctionRecord]) -> tuple[str, int, int]:
     """Name, first and last line of a function of JavaScript that is assigned to a member, or of the innermost such that holds it."""
     around = [
         one

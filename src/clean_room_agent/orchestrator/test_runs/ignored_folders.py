@@ -123,13 +123,13 @@ class Copies(Struct):
             name for name, state in self.states.items() if state_of(self.worktree / name) != state
         )
         for name in changed:
-            _remove(self.worktree, name)
+            _remove_path(self.worktree, name)
             prepare_links(self.worktree, self.repo_top, (name,), how=self.how, turn=self.turn)
             self.states[name] = state_of(self.worktree / name)
         return changed
 
 
-def _remove(worktree: Path, name: str) -> None:
+def _remove_path(worktree: Path, name: str) -> None:
     """Remove what is at `name`, whatever its permissions; the target of a link stays."""
     try:
         with hold_parent(worktree, name) as parent:

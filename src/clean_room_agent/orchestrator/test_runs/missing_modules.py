@@ -70,14 +70,14 @@ def ignored_imports(top: Path) -> tuple[str, ...]:
     stems = re.compile("|".join(sorted({re.escape(module_name(path)) for path in ignored})))
     paths = list_files(top)
     code = [path for path in paths if path.endswith((*PYTHON, *SCRIPTS)) and not path.endswith(".json")]
-    modules = {_module(path) for path in paths if path.endswith(PYTHON)}
-    by_module = {_module(path): path for path in ignored}
+    modules = {_module_path(path) for path in paths if path.endswith(PYTHON)}
+    by_module = {_module_path(path): path for path in ignored}
     found: set[str] = set()
     for path in code[:MAX_READ]:
         text = _read_text(top, path)
         if stems.search(text):
             wanted = _python_modules(path, text) if path.endswith(PYTHON) else _script_modules(path, text)
-            found.update(_providers(set(wanted), by_module, modules))
+            found.update(_ignored_module_files(set(wanted), by_module, modules))
     return tuple(sorted(found))
 
 
@@ -96,7 +96,9 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
     package = package_of(missing) if missing is not None else ""
     if package and package not in own_names(top):
         used = bool(path) and not is_test_path(path)
-        declared = any(package.casefold() in _read_text(top, name).casefold() for name in _declarations(top))
+        declared = any(
+            package.casefold() in _read_text(top, name).casefold() for name in _dependency_files(top)
+        )
         if (used or declared) and not re.search(rf"\b{re.escape(package)}\b", task):
             remedy = (
                 f"install {package} where the command finds it, or link the environment with [worktree] link"
@@ -129,7 +131,11 @@ def include_remedy(ignored: Collection[str]) -> str:
 def own_names(top: Path) -> set[str]:
     """The names of Python's modules and packages that the repository has, without those around them."""
     return {
-        part for path in list_files(top) if path.endswith(PYTHON) for part in _module(path).split("/") if part
+        part
+        for path in list_files(top)
+        if path.endswith(PYTHON)
+        for part in _module_path(path).split("/")
+        if part
     }
 
 
@@ -144,13 +150,15 @@ def package_of(missing: re.Match[str]) -> str:
     return "/".join(parts[:2]) if name.startswith("@") else parts[0].partition(".")[0]
 
 
-def _declarations(top: Path) -> Iterator[str]:
+def _dependency_files(top: Path) -> Iterator[str]:
     yield from DECLARED_IN
     for folder in ("", "requirements/"):
         yield from sorted(f"{folder}{path.name}" for path in (top / folder).glob("*.txt"))
 
 
-def _providers(wanted: set[str], ignored: dict[str, str], modules: Collection[str]) -> Iterator[str]:
+def _ignored_module_files(
+    wanted: set[str], ignored: dict[str, str], modules: Collection[str]
+) -> Iterator[str]:
     """The ignored files that are one of the wanted modules (paths without a suffix; with `*/` before one that may begin in any
     folder), unless the repository has such a module.
     """
@@ -187,10 +195,10 @@ def _python_modules(path: str, text: str) -> Iterator[str]:
 
 def _script_modules(path: str, text: str) -> Iterator[str]:
     for specifier in RELATIVE.findall(text):
-        yield _module(posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier)))
+        yield _module_path(posixpath.normpath(posixpath.join(posixpath.dirname(path), specifier)))
 
 
-def _module(path: str) -> str:
+def _module_path(path: str) -> str:
     """The path without suffix, and without what names the file of a whole folder."""
     folder, slash, name = path.rpartition("/")
     stem = name.partition(".")[0] if name.endswith((*PYTHON, *SCRIPTS)) else name
@@ -199,7 +207,7 @@ def _module(path: str) -> str:
 
 def module_name(path: str) -> str:
     """The last part of the name by which code imports the file."""
-    return posixpath.basename(_module(path))
+    return posixpath.basename(_module_path(path))
 
 
 def _read_text(top: Path, path: str) -> str:
@@ -243,14 +251,18 @@ def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str])
             (test for test in after.failing if test.name in unloaded), FailingTest(name=unloaded[0])
         )
         files = [files_meant(name)[0] for name in unloaded]
-        return _describe(_error(failing.message) or _error(after.end.excerpt), failing, after, files)
+        return _describe_broken_import(
+            _find_error(failing.message) or _find_error(after.end.excerpt), failing, after, files
+        )
     ended = not after.report.whole and not after.report.outcomes and not after.end.timed_out
     if not ended or not before.report.whole:
         return ""
-    error = _error(after.report.problem) or _error(after.end.excerpt)
+    error = _find_error(after.report.problem) or _find_error(after.end.excerpt)
     frame = after.frames[0] if after.frames else StackFrame(path="")
     return (
-        _describe(error, FailingTest(name="", path=frame.path, line=frame.line), after, []) if error else ""
+        _describe_broken_import(error, FailingTest(name="", path=frame.path, line=frame.line), after, [])
+        if error
+        else ""
     )
 
 
@@ -269,18 +281,20 @@ def nothing_loads(run: TestRun) -> tuple[str, str, int]:
     ):
         failing = next(iter(run.failing), FailingTest(name=min(red)))
         error = _error_or_absence(failing.message) or _error_or_absence(excerpt)
-        return error or f"{failing.name} cannot be loaded", *_place(error, failing, run)
+        return error or f"{failing.name} cannot be loaded", *_error_location(error, failing, run)
     is_broken = not outcomes and not run.end.timed_out and run.end.returncode != 0
     error = _error_or_absence(excerpt) if is_broken else ""
-    return (error, *_place(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)
+    return (
+        (error, *_error_location(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)
+    )
 
 
 def _error_or_absence(text: str) -> str:
     absent = (line for line in text.split("\n") if ABSENT.search(line))
-    return _error(text) or " ".join(next(absent, "").split())[:MAX_ERROR]
+    return _find_error(text) or " ".join(next(absent, "").split())[:MAX_ERROR]
 
 
-def _error(text: str) -> str:
+def _find_error(text: str) -> str:
     """The last error that the text names in a line of its own, else the first within a line; "" if there is none."""
     found = list(ERROR.finditer(text))
     if found:
@@ -290,8 +304,8 @@ def _error(text: str) -> str:
     return " ".join(said.split())[:MAX_ERROR]
 
 
-def _describe(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:
-    path, line = _place(error, failing, after)
+def _describe_broken_import(error: str, failing: FailingTest, after: TestRun, files: Sequence[str]) -> str:
+    path, line = _error_location(error, failing, after)
     if not path and not files:
         return ""
     at = f" (line {line})" if line else ""
@@ -300,7 +314,7 @@ def _describe(error: str, failing: FailingTest, after: TestRun, files: Sequence[
     return f"{text}; so no test of {shown} runs" if files else f"{text}; so no test runs"
 
 
-def _place(error: str, failing: FailingTest, after: TestRun) -> tuple[str, int]:
+def _error_location(error: str, failing: FailingTest, after: TestRun) -> tuple[str, int]:
     """The file that cannot be imported, and the line; of a syntax error, where the parser stopped."""
     if UNPARSED.search(error):
         for text in (failing.message, after.end.excerpt):

@@ -134,14 +134,14 @@ def normalise_name(name: str, roots: Sequence[Path]) -> str:
 
 def relative_paths(text: str, roots: Sequence[Path]) -> str:
     """`text` with the paths below `roots`, however they are spelt, relative to the root; a root itself is `.`."""
-    for spelling, pattern in _spellings(tuple(roots)):
+    for spelling, pattern in _root_patterns(tuple(roots)):
         if spelling in text:
-            text = pattern.sub(_below, text)
+            text = pattern.sub(_root_replacement, text)
     return text
 
 
 @lru_cache(maxsize=16)
-def _spellings(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _root_patterns(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Each spelling of the roots, the longest first, with the pattern of what begins with it.
 
     Kept, because following links costs more than the rest, and a run of many tests has thousands of texts.
@@ -153,7 +153,7 @@ def _spellings(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]], ..
     )
 
 
-def _below(match: re.Match[str]) -> str:
+def _root_replacement(match: re.Match[str]) -> str:
     return "" if match[1] else "."
 
 
@@ -182,10 +182,10 @@ def _is_reversed(statement: str) -> bool:
         sides = [node.test.left, node.test.comparators[0]]
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         sides = node.value.args[:2]
-    return len(sides) == 2 and _fixedness(sides[0]) > _fixedness(sides[1])
+    return len(sides) == 2 and _expectation_score(sides[0]) > _expectation_score(sides[1])
 
 
-def _fixedness(side: ast.expr) -> int:
+def _expectation_score(side: ast.expr) -> int:
     """How much an expression looks like what is expected: 1 for literals and telling names, -1 for results."""
     name = side.id if isinstance(side, ast.Name) else side.attr if isinstance(side, ast.Attribute) else ""
     if name:
@@ -214,10 +214,10 @@ def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str,
         most_expected = min(most, MAX_CONTAINER)
     elif said.startswith(CONTAINER) and not TEXT.match(actual):
         most_actual = min(most, MAX_CONTAINER)
-    return _cut(expected, first, most_expected), _cut(actual, first, most_actual)
+    return _shorten_value(expected, first, most_expected), _shorten_value(actual, first, most_actual)
 
 
-def _cut(value: str, first: int, most: int) -> str:
+def _shorten_value(value: str, first: int, most: int) -> str:
     if len(value) <= most:
         return value
     third = most // 3
@@ -255,7 +255,7 @@ class SourceTree:
 
     def statement(self, path: str, line: int) -> str:
         """The statement at a 1-based line, stripped, or that line alone; "" if there is none."""
-        lines, spans = self._file(path)
+        lines, spans = self._load_file(path)
         if not 0 < line <= len(lines):
             return ""
         first, last = spans.get(line, (line, line))
@@ -266,9 +266,9 @@ class SourceTree:
 
     def statement_lines(self, path: str, line: int) -> tuple[int, int]:
         """First and last line of the statement at a 1-based line; that line alone if there is none."""
-        return self._file(path)[1].get(line, (line, line))
+        return self._load_file(path)[1].get(line, (line, line))
 
-    def _file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
+    def _load_file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
         if path not in self._read:
             try:
                 data = safe_open.read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
@@ -326,10 +326,10 @@ def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
             found.append(plain)
     said = SAID.fullmatch(lines[-1]) if compared and len(lines) > 1 else None
     found += [said["said"]] if said else []
-    return found or [_shortest(line) for line in lines if line.strip()][:1]
+    return found or [_shorten_line(line) for line in lines if line.strip()][:1]
 
 
-def _shortest(line: str) -> str:
+def _shorten_line(line: str) -> str:
     """The rest of a line without abbreviated values, or headings of what is shown elsewhere."""
     return "AssertionError" if ABBREVIATED.search(line) else line.strip().removesuffix(":")
 
@@ -356,14 +356,14 @@ def describe(
     detail = normalise(failure.detail, roots)
     message = normalise(failure.message, roots)
     name, path = normalise_name(failure.name, roots), normalise_name(failure.path, roots)
-    frames = _recorded(failure.frames, roots, tree) or frames_of(detail, tree.exists)
+    frames = _recorded_frames(failure.frames, roots, tree) or frames_of(detail, tree.exists)
     place = frames[0] if frames else StackFrame(path=path, line=failure.line)
     words = FailingTest(name=name, path=place.path, line=place.line)
     if not with_values:
         return replace(words, message="\n".join(error_lines(message))), frames
     own = _own_frame(frames, path, name, tree)
     statement = tree.statement(own.path, own.line) if own is not None else ""
-    expected, actual = _values(failure, message, statement, roots)
+    expected, actual = _expected_and_actual(failure, message, statement, roots)
     lines = error_lines(message, values_known=bool(expected or actual))
     expected, actual = cut_pair(expected, actual)
     described = replace(
@@ -383,7 +383,9 @@ def locate(failure: Failure, roots: Sequence[Path]) -> FailingTest:
     return FailingTest(name=normalise_name(failure.name, roots), path=path, line=failure.line)
 
 
-def _values(failure: Failure, message: str, statement: str, roots: Sequence[Path]) -> tuple[str, str]:
+def _expected_and_actual(
+    failure: Failure, message: str, statement: str, roots: Sequence[Path]
+) -> tuple[str, str]:
     """(expected, actual), normalised: as the runner told them, or else from the message."""
     left, right = normalise(failure.actual, roots), normalise(failure.expected, roots)
     if failure.operator:
@@ -391,12 +393,12 @@ def _values(failure: Failure, message: str, statement: str, roots: Sequence[Path
     return (right, left) if left or right else values_in(message)
 
 
-def _recorded(
+def _recorded_frames(
     frames: Iterable[StackFrame], roots: Sequence[Path], tree: SourceTree
 ) -> tuple[StackFrame, ...]:
     """The recorded frames that are in the tree, with relative paths."""
     own = (replace(frame, path=normalise_name(frame.path, roots)) for frame in frames)
-    return once(frame for frame in own if _ours(frame.path) and tree.exists(frame.path))
+    return once(frame for frame in own if _is_repository_path(frame.path) and tree.exists(frame.path))
 
 
 def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceTree) -> StackFrame | None:
@@ -415,7 +417,7 @@ def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceT
 
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
     """The frames that normalised `text` shows, innermost first, each once; only paths that `exists` knows."""
-    return once(frame for frame in frames_in(text) if _ours(frame.path) and exists(frame.path))
+    return once(frame for frame in frames_in(text) if _is_repository_path(frame.path) and exists(frame.path))
 
 
 def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
@@ -436,5 +438,5 @@ def error_lines(message: str, *, values_known: bool = False) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _ours(path: str) -> bool:
+def _is_repository_path(path: str) -> bool:
     return not path.startswith(("/", "../", "<")) and not any(part in path for part in ELSEWHERE)

@@ -97,7 +97,7 @@ class ChangingNames(Struct, kw_only=True):
             return ()
         had, has = _by_group(first), _by_group(again)
         changing = [group for group, names in had.items() if names - has.get(group, set())]
-        groups = sorted({_group(group) if _is_renamed(group, had, has) else group for group in changing})
+        groups = sorted({_test_group(group) if _is_renamed(group, had, has) else group for group in changing})
         for group in groups:
             one, other = (
                 {name for name in run.report.outcomes if _is_in(name, group)} for run in (first, again)
@@ -117,7 +117,9 @@ class ChangingNames(Struct, kw_only=True):
             passed = sum(outcomes[name] == "passed" for name in names)
             more = min(max(len(names) - self.least[group], 0), passed)
             numbered.update(dict.fromkeys(names[:more], ""))
-            numbered.update((name, _numbered(group, name, at)) for at, name in enumerate(names[more:], 1))
+            numbered.update(
+                (name, _numbered_name(group, name, at)) for at, name in enumerate(names[more:], 1)
+            )
         return numbered
 
     def of(self, run: TestRun) -> TestRun:
@@ -147,40 +149,42 @@ def has_replaced(before: TestRun, after: TestRun) -> bool:
 
 def _is_renamed(group: str, had: Collection[str], has: Collection[str]) -> bool:
     """Whether the class or suite is not there any more, and one beside it is new."""
-    holder = _group(group)
-    return bool(holder) and group not in has and any(_group(one) == holder for one in has if one not in had)
+    holder = _test_group(group)
+    return (
+        bool(holder) and group not in has and any(_test_group(one) == holder for one in has if one not in had)
+    )
 
 
 def _is_in(name: str, group: str) -> bool:
     """Whether the test is of the group, or of a class or suite in it."""
-    return not is_of_file(name) and group in {_group(name), _group(_group(name))}
+    return not is_of_file(name) and group in {_test_group(name), _test_group(_test_group(name))}
 
 
 def _by_group(run: TestRun) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in run.report.outcomes:
         if not is_of_file(name):
-            found.setdefault(_group(name), set()).add(name)
+            found.setdefault(_test_group(name), set()).add(name)
     return found
 
 
-def _group(name: str) -> str:
+def _test_group(name: str) -> str:
     """The function of a test with parameters; of another one, its class or suite."""
     if "::" in name and name.endswith("]"):
         return name.partition("[")[0]
-    return _parts(name)[0]
+    return _split_test_name(name)[0]
 
 
-def _parts(name: str) -> tuple[str, str, str]:
+def _split_test_name(name: str) -> tuple[str, str, str]:
     """A test's name up to its last part, the mark before that, and that; a title may hold dots."""
     mark = next((mark for mark in (SEPARATOR, "::") if mark in name), "" if " " in name else ".")
     return name.rpartition(mark) if mark else ("", "", name)
 
 
-def _numbered(group: str, name: str, number: int) -> str:
+def _numbered_name(group: str, name: str, number: int) -> str:
     if name.startswith(f"{group}["):
         return f"{group}[{NUMBER_MARK}{number}]"
-    return f"{group}{_parts(name)[1]}{NUMBER_MARK}{number}"
+    return f"{group}{_split_test_name(name)[1]}{NUMBER_MARK}{number}"
 
 
 def function_of_numbered(name: str) -> str:
@@ -188,7 +192,7 @@ def function_of_numbered(name: str) -> str:
     function, marked, _ = name.partition(f"[{NUMBER_MARK}")
     if marked:
         return function
-    _, mark, last = _parts(name)
+    _, mark, last = _split_test_name(name)
     return "" if mark and last.startswith(NUMBER_MARK) else name
 
 

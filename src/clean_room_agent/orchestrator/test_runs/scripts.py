@@ -96,33 +96,33 @@ class _Walk(Struct, kw_only=True):
         if (text, folder) in self._followed or len(self.found) > MAX_FILES:
             return
         self._followed.add((text, folder))
-        for line in _lines(text[:MAX_TEXT]):
-            words = _words(line)
+        for line in _logical_lines(text[:MAX_TEXT]):
+            words = _shell_words(line)
             for base in dict.fromkeys(("", folder, *_changed_folders(words, folder))):
                 self._follow_in(base, line, words)
             if PACKAGE_SCRIPT.search(line) or RUN_SEVERAL.search(line):
                 self._follow_packages(words)
             if RUN_TASKS.search(line):
-                for task in _tasks(self.read("pyproject.toml")):
+                for task in _pyproject_commands(self.read("pyproject.toml")):
                     self.follow(task, "")
 
     def _follow_in(self, base: str, line: str, words: list[str]) -> None:
         """Find what the line runs, if its paths begin at the folder `base`."""
-        for program in _programs(words):
+        for program in _invoked_programs(words):
             for name in (program, *BUILD_FILES.get(posixpath.basename(program), ())):
-                self._add(name, base)
+                self._add_script(name, base)
         for word in words if not line.lstrip().startswith("#") else ():
             self._add_shell(word, base)
             self._add_data(word, base)
-        for option, value in _options(words):
-            self._add(value, base)
+        for option, value in _options_with_values(words):
+            self._add_script(value, base)
             if option in {"-m", "-p"}:
                 self._add_module(value, base)
         if MAKERS.intersection(map(posixpath.basename, words)) or "MAKE" in line:
-            self._make(words, base)
+            self._follow_make(words, base)
 
-    def _add(self, word: str, base: str) -> None:
-        path = _joined(base, word)
+    def _add_script(self, word: str, base: str) -> None:
+        path = _join_path(base, word)
         if path not in self.files or path in self.found:
             return
         self.found.add(path)
@@ -147,9 +147,9 @@ class _Walk(Struct, kw_only=True):
             inner = dots + name if "/" in name or dots else name.replace(".", "/")
             for base in dict.fromkeys((folder, "")):
                 for end in ("", *PROGRAMS):
-                    found = _joined(base, inner + end)
+                    found = _join_path(base, inner + end)
                     if found in self.files and STARTS_RUNNER.search(self.read(found)):
-                        self._add(found, "")
+                        self._add_script(found, "")
 
     def _add_shell(self, word: str, base: str) -> None:
         """Add the shell scripts and parts of Makefiles that the word names, even if only by a pattern."""
@@ -157,29 +157,29 @@ class _Walk(Struct, kw_only=True):
         if not SHELL_NAME.match(name):
             return
         if not VARIABLE.search(name) and "*" not in name and not name.startswith("/"):
-            self._add(name, base)
+            self._add_script(name, base)
             return
         pattern = VARIABLE.sub("*", re.sub(rf"^(?:{VARIABLE.pattern}|)/", "**/", name))
         for path in sorted(self.files):
             if SHELL_NAME.match(path) and compile_globs((pattern.removeprefix("./"),)).match(path):
-                self._add(path, "")
+                self._add_script(path, "")
 
     def _add_data(self, word: str, base: str) -> None:
         """Add the file that the word names, unless it is code or prose."""
-        path = _joined(base, word.rpartition("=")[2])
+        path = _join_path(base, word.rpartition("=")[2])
         if path in self.files and not is_code(path) and not path.lower().endswith(PROSE):
-            self._add(path, "")
+            self._add_script(path, "")
 
     def _add_module(self, name: str, base: str) -> None:
         inner = name.replace(".", "/")
         for top in ("", "src/", "lib/"):
             for path in (f"{top}{inner}.py", f"{top}{inner}/__main__.py"):
-                self._add(path, base)
+                self._add_script(path, base)
 
-    def _make(self, words: list[str], base: str) -> None:
+    def _follow_make(self, words: list[str], base: str) -> None:
         """Follow the recipes of the targets that a call of make names."""
-        given = dict(_options(words))
-        folder = _joined(base, given.get("-C", given.get("--directory", "")))
+        given = dict(_options_with_values(words))
+        folder = _join_path(base, given.get("-C", given.get("--directory", "")))
         named = [given[option] for option in ("-f", "--file", "--makefile") if option in given]
         values = set(given.values())
         targets = tuple(
@@ -188,7 +188,7 @@ class _Walk(Struct, kw_only=True):
             if word not in values and re.fullmatch(r"[\w./%-]+", word) and word[0] != "-"
         )
         for name in named or MAKEFILES:
-            path = _joined(folder, name)
+            path = _join_path(folder, name)
             if path in self.files:
                 self.found.add(path)
                 self._read_makefile(path, targets)
@@ -201,8 +201,8 @@ class _Walk(Struct, kw_only=True):
         made.read(self.read(path))
         for file in made.included():
             for base in dict.fromkeys(("", folder)):
-                inner = _joined(base, file)
-                for found in [inner] if inner in self.files else _matching(inner, self.files):
+                inner = _join_path(base, file)
+                for found in [inner] if inner in self.files else _files_matching(inner, self.files):
                     self.found.add(found)
                     made.read(self.read(found))
         for line in made.recipes(targets):
@@ -235,7 +235,7 @@ class _Makefile(Struct, kw_only=True):
     def read(self, text: str) -> None:
         """Add the rules of a file."""
         current: list[str] = []
-        for line in _lines(text[:MAX_TEXT]):
+        for line in _logical_lines(text[:MAX_TEXT]):
             if line.startswith("\t"):
                 for target in current:
                     self.rules[target].append(line.strip().lstrip("@-+ "))
@@ -246,17 +246,17 @@ class _Makefile(Struct, kw_only=True):
             elif setting is not None:
                 self.variables[setting["name"]] = setting["value"]
             elif rule is not None:
-                current = self._expanded(rule["targets"]).split()
+                current = self._expand_variables(rule["targets"]).split()
                 for target in current:
                     self.rules.setdefault(target, [])
                     self.rules[target] += [rule["recipe"].strip()] if rule["recipe"] else []
-                    self.needs.setdefault(target, []).extend(self._expanded(rule["needs"]).split())
+                    self.needs.setdefault(target, []).extend(self._expand_variables(rule["needs"]).split())
 
     def included(self) -> Iterator[str]:
         """The files that it includes, also those that these include, as they are read."""
         at = 0
         while at < min(len(self._included), MAX_FILES):
-            yield self._expanded(self._included[at])
+            yield self._expand_variables(self._included[at])
             at += 1
 
     def recipes(self, targets: Iterable[str]) -> list[str]:
@@ -275,9 +275,9 @@ class _Makefile(Struct, kw_only=True):
         patterns = [target for target in self.rules if "%" in target or target == ".DEFAULT"]
         found += [line for target in patterns for line in self.rules[target]]
         shell = [value for value in self.variables.values() if "$(shell" in value]
-        return [self._expanded(line) for line in (*found, *shell)]
+        return [self._expand_variables(line) for line in (*found, *shell)]
 
-    def _expanded(self, text: str) -> str:
+    def _expand_variables(self, text: str) -> str:
         for _ in range(MAX_EXPANSIONS):
             new = re.sub(
                 r"\$[({]([\w.-]+)[)}]", lambda found: self.variables.get(found[1], f"${found[1]}"), text
@@ -288,11 +288,11 @@ class _Makefile(Struct, kw_only=True):
         return text.replace("$(shell ", "(").replace("$$", "$")
 
 
-def _lines(text: str) -> Iterator[str]:
+def _logical_lines(text: str) -> Iterator[str]:
     yield from re.sub(r"\\\r?\n[ \t]*", " ", text).splitlines()
 
 
-def _words(line: str) -> list[str]:
+def _shell_words(line: str) -> list[str]:
     try:
         lexer = shlex.shlex(line.lstrip("@"), posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -302,7 +302,7 @@ def _words(line: str) -> list[str]:
         return re.split(r"[\s\"'`;|&()]+", line)
 
 
-def _programs(words: list[str]) -> list[str]:
+def _invoked_programs(words: list[str]) -> list[str]:
     """The words that are run: the first of each simple command, and the first argument of a shell or an interpreter."""
     found: list[str] = []
     expected = True
@@ -318,7 +318,7 @@ def _programs(words: list[str]) -> list[str]:
     return found
 
 
-def _options(words: list[str]) -> Iterator[tuple[str, str]]:
+def _options_with_values(words: list[str]) -> Iterator[tuple[str, str]]:
     """(option, value) of each option whose value decides, and of `-m`, `-C`."""
     for word, following in zip(words, [*words[1:], ""], strict=True):
         option, equals, value = word.partition("=")
@@ -330,15 +330,15 @@ def _options(words: list[str]) -> Iterator[tuple[str, str]]:
 
 def _changed_folders(words: list[str], folder: str) -> list[str]:
     places = [words[at + 1] for at, word in enumerate(words[:-1]) if word in {"cd", "pushd"}]
-    return [_joined(base, place) for place in places for base in ("", folder)]
+    return [_join_path(base, place) for place in places for base in ("", folder)]
 
 
-def _joined(base: str, path: str) -> str:
+def _join_path(base: str, path: str) -> str:
     joined = posixpath.normpath(posixpath.join(base, path))
     return "" if joined == "." else joined
 
 
-def _matching(pattern: str, files: Iterable[str]) -> list[str]:
+def _files_matching(pattern: str, files: Iterable[str]) -> list[str]:
     """The files that a pattern of Make matches."""
     matching = compile_globs((VARIABLE.sub("*", pattern),))
     return sorted(path for path in files if matching.match(path)) if "*" in pattern or "$" in pattern else []
@@ -359,7 +359,7 @@ def _is_pattern_of(word: str, name: str) -> bool:
     return "*" in word and re.fullmatch(re.escape(word).replace(r"\*", ".*"), name) is not None
 
 
-def _tasks(text: str) -> list[str]:
+def _pyproject_commands(text: str) -> list[str]:
     """The commands that the tools of a pyproject.toml name."""
     try:
         pending: list[tuple[object, bool]] = [(tomllib.loads(text).get("tool"), False)]

@@ -178,13 +178,13 @@ def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -
     usual = [worktree / name for name in SOURCE_FOLDERS if _holds_python(worktree / name)]
     named = [
         moved
-        for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_editable(inherited, repo_top))
+        for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_pth_folders(inherited, repo_top))
         if entry and (moved := _path_in_worktree(entry, worktree, repo_top)) != entry
     ]
     return tuple(Path(entry) for entry in _unique([*map(str, usual), str(worktree), *named]))
 
 
-def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
+def _pth_folders(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
     """The folders that `.pth` files of the active or an in-tree virtual environment add, in the order of the files."""
     active = inherited.get("VIRTUAL_ENV", "")
     homes = [Path(active)] if active else []

@@ -98,7 +98,7 @@ def set_up_sandbox(
             if top == Path("/"):
                 obstacle = Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
             else:
-                sandbox = _sandbox(found, sandbox_inputs, worktree, environment, report)
+                sandbox = _build_sandbox(found, sandbox_inputs, worktree, environment, report)
                 report.parent.mkdir(parents=True, exist_ok=True)
                 obstacle = sandbox.try_out(environment)
                 if obstacle is None:
@@ -140,7 +140,7 @@ def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: 
     return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
 
 
-def _sandbox(
+def _build_sandbox(
     bubblewrap: "Bubblewrap",
     sandbox_inputs: SandboxInputs,
     worktree: Worktree,
@@ -305,7 +305,7 @@ class WorktreePool:
             worktree = add_worktree(self._setup.repo, self._commit, place, self._task_id)
         # A folder of its own: what runs for one candidate must not reach the results of another.
         report = reports_beside(place) / RESULTS
-        self._cleanup.callback(self._remove, worktree, report)
+        self._cleanup.callback(self._discard_worktree, worktree, report)
         return worktree, report
 
     def _open_runner(self, worktree: Worktree, report: Path) -> tuple[CommandRunner, tuple[str, ...]]:
@@ -331,7 +331,7 @@ class WorktreePool:
         )
         return runner, (*notes, *runner.notes)
 
-    def _remove(self, worktree: Worktree, report: Path) -> None:
+    def _discard_worktree(self, worktree: Worktree, report: Path) -> None:
         with self._interrupts.shield(is_last=True):
             with self._timed(TimeKind.GIT, "worktree removal"):
                 remove_worktree(worktree)

@@ -338,8 +338,8 @@ def paused(call: Call, frame: "Any", value: "Any") -> None:
         return
     now = CLOCK[0]()
     call.yielded = [*call.yielded, shown(value)][-YIELDED:]
-    call.values = _rest(call, frame)
-    _tell(call, "", again=True)
+    call.values = _new_or_changed_locals(call, frame)
+    _record_last_call(call, "", again=True)
     test.spent += CLOCK[0]() - now
 
 
@@ -350,18 +350,20 @@ def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
     if call.arguments is None or not test.values or (call.yielded and error.startswith("GeneratorExit(")):
         return
     now = CLOCK[0]()
-    call.values = _rest(call, frame)
-    _tell(call, "raises " + error if error else "" if call.ran.place.yields else shown(value), again=True)
+    call.values = _new_or_changed_locals(call, frame)
+    _record_last_call(
+        call, "raises " + error if error else "" if call.ran.place.yields else shown(value), again=True
+    )
     test.spent += CLOCK[0]() - now
 
 
-def _rest(call: Call, frame: "Any") -> "list[list[str]]":
+def _new_or_changed_locals(call: Call, frame: "Any") -> "list[list[str]]":
     """The local variables that are not arguments as they were passed."""
     begun = [tuple(pair) for pair in call.arguments or ()]
     return [pair for pair in values_of(frame) if tuple(pair) not in begun]
 
 
-def _tell(call: Call, result: str, *, again: bool) -> None:
+def _record_last_call(call: Call, result: str, *, again: bool) -> None:
     """The call is the last one of its function; `again`: in place of what was told of it before."""
     if not result and call.yielded:
         result = "yields " + ", ".join(call.yielded)
@@ -395,22 +397,22 @@ def ended(call: Call, frame: "Any", value: "Any") -> None:
         finished(call, frame, None, call.error or "an error")
 
 
-def _ops(*names: str) -> "frozenset[int]":
+def _opcode_numbers(*names: str) -> "frozenset[int]":
     opmap = importlib.import_module("opcode").opmap
     return frozenset(opmap[name] for name in names if name in opmap)
 
 
-YIELDS = _ops("YIELD_VALUE", "YIELD_FROM")
-RETURNS = _ops("RETURN_VALUE", "RETURN_CONST")
-RESUMES = _ops("RESUME")
-DELEGATES = frozenset(bytes((op,)) for op in _ops("YIELD_FROM"))
+YIELDS = _opcode_numbers("YIELD_VALUE", "YIELD_FROM")
+RETURNS = _opcode_numbers("RETURN_VALUE", "RETURN_CONST")
+RESUMES = _opcode_numbers("RESUME")
+DELEGATES = frozenset(bytes((op,)) for op in _opcode_numbers("YIELD_FROM"))
 
 
 _before: "list[Any]" = []
 """The trace functions that a test found in place: this thread's, and that of new ones."""
 
 
-def _traced(frame: "Any", _event: str, _arg: "Any") -> "Any":
+def _global_trace(frame: "Any", _event: str, _arg: "Any") -> "Any":
     """The global function."""
     call = None
     try:
@@ -443,8 +445,8 @@ def resume() -> None:
         return
     del stack_of_thread()[:]
     _before[:] = [sys.gettrace(), getattr(threading, "_trace_hook", None)]
-    threading.settrace(_traced)
-    sys.settrace(_traced)
+    threading.settrace(_global_trace)
+    sys.settrace(_global_trace)
 
 
 def pause() -> None:
@@ -452,9 +454,9 @@ def pause() -> None:
     if not _before:
         return
     found = sys.gettrace()
-    if current and not current[0].problem and found is not _traced:
+    if current and not current[0].problem and found is not _global_trace:
         current[0].problem = "something else took Python's trace function, or a call went too deep for it"
-    if found in (None, _traced):
+    if found in (None, _global_trace):
         sys.settrace(_before[0])
         threading.settrace(_before[1])
     del _before[:]

@@ -95,7 +95,7 @@ def shown(value: object) -> str:
     try:
         if isinstance(value, (str, bytes)) and len(value) > MAX_VALUE:
             return cut(repr(value[:MAX_VALUE]), repr(value[-MAX_VALUE:]), len(value) - 2 * MAX_VALUE)
-        text = _bounded().repr(value) if _is_long(value) else repr(value)
+        text = _bounded_repr().repr(value) if _is_long(value) else repr(value)
     except Exception as exc:
         return "<%s instance whose repr raises %s>" % (type(value).__name__, type(exc).__name__)
     return cut(text, text, len(text)) if len(text) > MAX_VALUE else text
@@ -111,7 +111,7 @@ def _is_long(value: object) -> bool:
     return isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > MAX_ITEMS
 
 
-def _bounded() -> reprlib.Repr:
+def _bounded_repr() -> reprlib.Repr:
     short = reprlib.Repr()
     short.maxlevel = 10
     for name in ("maxlist", "maxtuple", "maxdict", "maxset", "maxfrozenset"):
@@ -470,7 +470,7 @@ def tell_found(runner_class: "Any") -> None:
                 _found.append(None)
                 self.failfast = False
                 _leave_out(test)
-                tell("found", *_ids(test))
+                tell("found", *_test_ids(test))
         result = run(self, test)
         with contextlib.suppress(Exception):
             cra_identity.look_at_modules()
@@ -479,10 +479,10 @@ def tell_found(runner_class: "Any") -> None:
     runner_class.run = run_found
 
 
-def _ids(suite: "Any") -> "Iterator[str]":
+def _test_ids(suite: "Any") -> "Iterator[str]":
     for test in suite:
         if hasattr(test, "__iter__"):
-            yield from _ids(test)
+            yield from _test_ids(test)
         else:
             yield dotted(test.id())
 

@@ -98,7 +98,9 @@ def remember(module: types.ModuleType) -> None:
         holders["_GeneratorContextManager"] = getattr(module, "_GeneratorContextManager", module)
     _holders[name] = holders
     _known[name] = {
-        inner: {attribute: (value, *_behind(value)) for attribute, value in list(vars(holder).items())}
+        inner: {
+            attribute: (value, *_underlying_parts(value)) for attribute, value in list(vars(holder).items())
+        }
         for inner, holder in holders.items()
     }
 
@@ -112,16 +114,16 @@ def remember_loaded() -> None:
 
 def accept_plugins() -> None:
     """Accept what installed plugins of the runner have replaced so far."""
-    for module, _, parts, holder in _all():
-        for attribute, there in list(_others(module + ".", parts, holder)):
+    for module, _, parts, holder in _all_known_parts():
+        for attribute, there in list(_replaced_parts(module + ".", parts, holder)):
             if "site-packages" in origin(there).split(os.sep):
-                parts[attribute] = (there, *_behind(there))
+                parts[attribute] = (there, *_underlying_parts(there))
 
 
 def changed() -> "set[tuple[str, str]]":
     """(name, replacement) of each part that was replaced, and of other tampering that was seen."""
-    for module, inner, parts, holder in _all():
-        _note(module, inner, parts, holder)
+    for module, inner, parts, holder in _all_known_parts():
+        _note_replaced_parts(module, inner, parts, holder)
     _note_tracing()
     look_at_modules()
     return set(_noted)
@@ -300,7 +302,7 @@ def look() -> None:
             continue
         now = vars(_holders[module][inner])
         if len(now) != len(parts) or any(_is_other(now.get(name), known) for name, known in parts.items()):
-            _note(module, inner, parts, _holders[module][inner])
+            _note_replaced_parts(module, inner, parts, _holders[module][inner])
 
 
 def _is_other(there: "Any", known: "tuple[Any, ...]") -> bool:
@@ -310,13 +312,13 @@ def _is_other(there: "Any", known: "tuple[Any, ...]") -> bool:
     return isinstance(there, types.FunctionType) and there.__code__ is not known[1]
 
 
-def _note(module: str, inner: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any") -> None:
+def _note_replaced_parts(module: str, inner: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any") -> None:
     place = module + "." + inner + "." if inner else module + "."
-    for attribute, there in _others(place, parts, holder):
+    for attribute, there in _replaced_parts(place, parts, holder):
         _noted.add((place + attribute, origin(there)))
 
 
-def _all() -> "list[tuple[str, str, dict[str, tuple[Any, ...]], Any]]":
+def _all_known_parts() -> "list[tuple[str, str, dict[str, tuple[Any, ...]], Any]]":
     return [
         (module, inner, parts, _holders[module][inner])
         for module, known in list(_known.items())
@@ -324,11 +326,13 @@ def _all() -> "list[tuple[str, str, dict[str, tuple[Any, ...]], Any]]":
     ]
 
 
-def _others(place: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any") -> "Iterator[tuple[str, Any]]":
+def _replaced_parts(
+    place: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any"
+) -> "Iterator[tuple[str, Any]]":
     now = vars(holder)
     for attribute, known in parts.items():
         there = now.get(attribute, MISSING)
-        if there is known[0] and (len(known) == 1 or _same(known[1:], _behind(there))):
+        if there is known[0] and (len(known) == 1 or _are_identical(known[1:], _underlying_parts(there))):
             continue
         if _is_part(known[0]) and attribute not in BOOKKEEPING and not attribute.endswith("hook"):
             yield attribute, there
@@ -344,12 +348,12 @@ def _is_part(value: "Any") -> bool:
     return callable(value) or isinstance(value, PARTS) or hasattr(type(value), "__get__")
 
 
-def _behind(value: "Any") -> "tuple[Any, ...]":
+def _underlying_parts(value: "Any") -> "tuple[Any, ...]":
     """What is behind a part that can be replaced without replacing the part itself."""
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
     elif isinstance(value, property):
-        return (value.fget, *_behind(value.fget))
+        return (value.fget, *_underlying_parts(value.fget))
     elif isinstance(value, type):
         return value.__bases__
     if not isinstance(value, types.FunctionType):
@@ -362,7 +366,7 @@ def _behind(value: "Any") -> "tuple[Any, ...]":
     return (value.__code__, value.__defaults__, *(value.__kwdefaults__ or {}).values(), *inner)
 
 
-def _same(before: "tuple[Any, ...]", now: "tuple[Any, ...]") -> bool:
+def _are_identical(before: "tuple[Any, ...]", now: "tuple[Any, ...]") -> bool:
     return len(before) == len(now) and all(one is other for one, other in zip(before, now))  # noqa: B905 - of any version of Python 3
 
 

@@ -117,7 +117,7 @@ def close_test() -> None:
         for one in ran[-MAX_FUNCTIONS:]
     ]
     state["told"] += 1
-    _write(
+    _append_record(
         {
             "test": test.name,
             "failed": test.failed,
@@ -141,7 +141,7 @@ def fail(exc: BaseException) -> None:
     at: "BaseException | None" = exc
     while at is not None and len(seen) < CAUSES and not any(at is one for one in seen):
         seen.append(at)
-        for frame, line in _steps(at):
+        for frame, line in _traceback_frames(at):
             place = known(frame.f_code)
             if place is None or len(test.failure) >= FRAMES:
                 continue
@@ -183,7 +183,7 @@ def _add_failing(test: "Any", place: "Any", frame: "Any", line: int, exc: BaseEx
     ran.last.extend([*known, entry])
 
 
-def _steps(exc: BaseException) -> "list[tuple[Any, int]]":
+def _traceback_frames(exc: BaseException) -> "list[tuple[Any, int]]":
     """(frame, line) of each frame that the exception came through, innermost first."""
     found: "deque[tuple[Any, int]]" = deque(maxlen=2000)
     step = exc.__traceback__
@@ -193,7 +193,7 @@ def _steps(exc: BaseException) -> "list[tuple[Any, int]]":
     return list(found)[::-1]
 
 
-def _write(record: "dict[str, Any]") -> None:
+def _append_record(record: "dict[str, Any]") -> None:
     place = os.open(state["place"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         state["bytes"] += os.write(
@@ -219,30 +219,30 @@ def pytest_load_initial_conftests(early_config: "Any") -> None:
 
 def pytest_runtest_protocol(item: "Any") -> "Iterator[None]":
     """A test runs."""
-    with _quietly():
+    with _ignore_errors():
         os.environ[NOW] = failures().full(item.nodeid)
         open_test(failures().full(item.nodeid))
     yield
-    with _quietly():
+    with _ignore_errors():
         os.environ.pop(NOW, None)
         close_test()
 
 
 def pytest_runtest_setup() -> "Iterator[None]":
     """Fixtures count as parts of the test."""
-    with _quietly():
+    with _ignore_errors():
         resume()
     yield
-    with _quietly():
+    with _ignore_errors():
         pause()
 
 
 def pytest_runtest_call() -> "Iterator[None]":
     """The test itself."""
-    with _quietly():
+    with _ignore_errors():
         resume()
     yield
-    with _quietly():
+    with _ignore_errors():
         pause()
 
 
@@ -250,14 +250,14 @@ def pytest_runtest_makereport(call: "Any") -> "Iterator[None]":
     """How it ended; only now does the call of a unittest hold its error."""
     yield
     if call.excinfo is not None:
-        with _quietly():
+        with _ignore_errors():
             fail(call.excinfo.value)
 
 
 def pytest_make_collect_report(collector: "Any") -> "Any":
     """A file that cannot be loaded counts as a test that failed."""
     outcome = yield
-    with _quietly():
+    with _ignore_errors():
         excinfo = getattr(getattr(outcome.get_result(), "call", None), "excinfo", None)
         if excinfo is not None:
             tell_unloaded(failures().full(collector.nodeid), excinfo.value)
@@ -273,7 +273,7 @@ def tell_unloaded(name: str, exc: BaseException) -> None:
     current[:] = held
 
 
-def _quietly() -> "Any":
+def _ignore_errors() -> "Any":
     return contextlib.suppress(Exception)
 
 
@@ -297,14 +297,14 @@ def tell_results(result_class: "Any") -> None:
 
     def start_test(self: "Any", test: "Any") -> "Any":
         found = start(self, test)
-        with _quietly():
+        with _ignore_errors():
             os.environ[NOW] = failures().dotted(test.id())
             open_test(failures().dotted(test.id()))
             resume()
         return found
 
     def stop_test(self: "Any", test: "Any") -> "Any":
-        with _quietly():
+        with _ignore_errors():
             pause()
             os.environ.pop(NOW, None)
             close_test()
@@ -312,7 +312,7 @@ def tell_results(result_class: "Any") -> None:
 
     def told(add: "Any", at: int) -> "Any":
         def added(self: "Any", test: "Any", *args: "Any") -> "Any":
-            with _quietly():
+            with _ignore_errors():
                 error = args[at] if len(args) > at else None
                 if error is not None:
                     if current:
@@ -335,7 +335,7 @@ def tell_loaded(module: "Any") -> None:
     make = module._make_failed_import_test
 
     def made(name: "Any", *args: "Any") -> "Any":
-        with _quietly():
+        with _ignore_errors():
             error = sys.exc_info()[1]
             if error is not None:
                 tell_unloaded(failures().dotted(str(name)), error)
@@ -348,7 +348,7 @@ def tell_loaded(module: "Any") -> None:
         try:
             return load(self, name, module)
         except Exception as exc:
-            with _quietly():
+            with _ignore_errors():
                 tell_unloaded(failures().dotted(name), exc)
             raise
 

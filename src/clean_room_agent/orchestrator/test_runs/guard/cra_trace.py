@@ -45,12 +45,12 @@ def begin(folder: str, tree: str, *, script: bool) -> None:
     process, started_in = os.getpid(), os.getcwd()
     _place.append(os.path.join(folder, "python-%d.trace" % process))
     _trees.extend(dict.fromkeys(os.path.join(name, "") for name in (tree, os.path.realpath(tree))))
-    sys.addaudithook(_heard)
+    sys.addaudithook(_audit_hook)
 
     def end() -> None:
         if os.getpid() == process:
             with contextlib.suppress(Exception):
-                _write(_at_end(started_in, script=script))
+                _append_records(_at_end(started_in, script=script))
 
     atexit.register(end)
 
@@ -59,7 +59,7 @@ def note_plugins(plugins: "list[Any]") -> None:
     """Record the modules that are plugins of pytest."""
     if _place:
         files = [below(getattr(plugin, "__file__", None)) for plugin in plugins]
-        _write([["part", file] for file in files if file])
+        _append_records([["part", file] for file in files if file])
 
 
 def below(file: "Any") -> str:
@@ -74,7 +74,7 @@ def below(file: "Any") -> str:
     return ""
 
 
-def _heard(event: str, args: "Any") -> None:
+def _audit_hook(event: str, args: "Any") -> None:
     if event == "import":
         if args[0] in RUNNERS:
             os.environ[INSIDE] = "1"
@@ -94,17 +94,17 @@ def _heard(event: str, args: "Any") -> None:
         if inner.endswith(".py") and not _is_read_as_text():
             _sources.add(inner)
             return
-        record = (inner, *_chain())
+        record = (inner, *_running_files())
         if len(record) == 1 and "_pytest" not in sys.modules and "unittest.case" not in sys.modules:
             return
         if record not in _seen:
             _seen.add(record)
-            _write([["read", *record]])
+            _append_records([["read", *record]])
     except Exception:
         return
 
 
-def _chain() -> "list[str]":
+def _running_files() -> "list[str]":
     """The files of the tree whose code is running, the innermost first."""
     found: "list[str]" = []
     frame: "types.FrameType | None" = sys._getframe(2)
@@ -132,7 +132,7 @@ def _is_read_as_text() -> bool:
     return False
 
 
-def _write(records: "list[list[str]]") -> None:
+def _append_records(records: "list[list[str]]") -> None:
     text = "".join(json.dumps(record) + "\n" for record in records)
     place = os.open(_place[0], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:

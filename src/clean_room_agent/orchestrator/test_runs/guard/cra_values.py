@@ -66,25 +66,27 @@ def shown(value: "Any") -> str:
     if masked:  # what a handler of the tests raises must not be taken for an error of a value
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ALARMS)
     try:
-        text = _text(value, 0, [MAX_TEXT]).encode("utf-8", "backslashreplace").decode()
+        text = _value_text(value, 0, [MAX_TEXT]).encode("utf-8", "backslashreplace").decode()
     finally:
         if masked:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return text if len(text) <= MAX_TEXT + 50 else text[:MAX_TEXT] + MORE
 
 
-def _text(value: "Any", level: int, left: "list[int]") -> str:
+def _value_text(value: "Any", level: int, left: "list[int]") -> str:
     if left[0] <= 0 or level > MAX_LEVELS:
         return MORE
     try:
-        text = _plain(value) or _container(value, level, left) or _instance(value, level, left)
+        text = (
+            _scalar_text(value) or _container_text(value, level, left) or _instance_text(value, level, left)
+        )
     except Exception as exc:
-        text = "<%s that cannot be shown: %s>" % (_name(type(value)), _name(type(exc)))
+        text = "<%s that cannot be shown: %s>" % (_class_name(type(value)), _class_name(type(exc)))
     left[0] -= len(text)
     return text
 
 
-def _plain(value: "Any") -> str:
+def _scalar_text(value: "Any") -> str:
     """A value of one of Python's own types that hold no others; "" for any other."""
     kind = type(value)
     text = ""
@@ -95,10 +97,10 @@ def _plain(value: "Any") -> str:
     elif kind is str or kind is bytes or kind is bytearray:
         text = repr(value) if len(value) <= MAX_TEXT else repr(value[:MAX_TEXT]) + MORE
     elif kind is range:
-        ends = [_plain(part) for part in (value.start, value.stop, value.step)]
+        ends = [_scalar_text(part) for part in (value.start, value.stop, value.step)]
         text = "range(%s)" % ", ".join(ends if value.step != 1 else ends[:2])
     elif issubclass(kind, type):
-        text = _name(value)
+        text = _class_name(value)
     elif kind is types.ModuleType:
         text = "<module %s>" % value.__name__
     elif any(kind is function for function in FUNCTIONS):
@@ -106,52 +108,56 @@ def _plain(value: "Any") -> str:
     return text
 
 
-def _container(value: "Any", level: int, left: "list[int]") -> str:
+def _container_text(value: "Any", level: int, left: "list[int]") -> str:
     """A list, tuple, set or dict, or one of a subclass that shows itself as these do, or is of `collections`."""
     kind = type(value)
-    own = _attribute(kind, "__repr__")
+    own = _class_attribute(kind, "__repr__")
     standard = any(own is vars(base)["__repr__"] for base in (list, tuple, set, frozenset, dict))
-    if not standard and _attribute(kind, "__module__") != "collections":
+    if not standard and _class_attribute(kind, "__module__") != "collections":
         return ""
     for base, first, last in SEQUENCES:
         if issubclass(kind, base):
             held: "Any" = base
             items = [
-                _text(item, level + 1, left) for item in itertools.islice(held.__iter__(value), MAX_ITEMS)
+                _value_text(item, level + 1, left)
+                for item in itertools.islice(held.__iter__(value), MAX_ITEMS)
             ]
             if base in (set, frozenset):
                 items.sort()
-            return _framed(kind, base, first, last, items, held.__len__(value))
+            return _bracketed_items(kind, base, first, last, items, held.__len__(value))
     if issubclass(kind, dict):
         pairs = [
-            _text(key, level + 1, left) + ": " + _text(item, level + 1, left)
+            _value_text(key, level + 1, left) + ": " + _value_text(item, level + 1, left)
             for key, item in itertools.islice(dict.items(value), MAX_ITEMS)
         ]
-        return _framed(kind, dict, "{", "}", pairs, dict.__len__(value))
+        return _bracketed_items(kind, dict, "{", "}", pairs, dict.__len__(value))
     return ""
 
 
-def _framed(kind: type, base: type, first: str, last: str, items: "list[str]", length: int) -> str:
+def _bracketed_items(kind: type, base: type, first: str, last: str, items: "list[str]", length: int) -> str:
     if length > len(items):
         items.append("%s %d in all" % (MORE, length))
     if base is tuple and length == 1:
         items.append("")
     if base in (set, frozenset) and not items:
-        return _name(kind) + "()"
+        return _class_name(kind) + "()"
     text = first + ", ".join(items).rstrip(" ") + last
     is_plain = any(kind is known for known in (list, tuple, set, dict))
-    return text if is_plain else "%s(%s)" % (_name(kind), text)
+    return text if is_plain else "%s(%s)" % (_class_name(kind), text)
 
 
-def _instance(value: "Any", level: int, left: "list[int]") -> str:
+def _instance_text(value: "Any", level: int, left: "list[int]") -> str:
     kind = type(value)
-    own = _attribute(kind, "__repr__")
+    own = _class_attribute(kind, "__repr__")
     if issubclass(kind, BaseException):  # not by what an instance says of its class
         args = vars(BaseException)["args"].__get__(value)
-        return "%s(%s)" % (_name(kind), ", ".join(_text(item, level + 1, left) for item in args[:MAX_ITEMS]))
-    fields = dict(itertools.islice(_fields(value), MAX_ITEMS))
+        return "%s(%s)" % (
+            _class_name(kind),
+            ", ".join(_value_text(item, level + 1, left) for item in args[:MAX_ITEMS]),
+        )
+    fields = dict(itertools.islice(_instance_fields(value), MAX_ITEMS))
     if "_name_" in fields and "_value_" in fields:  # a member of an enumeration
-        return "%s.%s" % (_name(kind), _text(fields["_name_"], level, left).strip("'"))
+        return "%s.%s" % (_class_name(kind), _value_text(fields["_name_"], level, left).strip("'"))
     made = type(own) is types.FunctionType and MADE.match(own.__code__.co_filename)
     if not made and own is not object.__repr__ and not _holds_much(value, fields) and may_call():
         try:
@@ -159,15 +165,15 @@ def _instance(value: "Any", level: int, left: "list[int]") -> str:
         except Exception:
             pass  # it is shown by its attributes, too
     elif not made and own is not object.__repr__ and not fields:
-        return "<%s>" % _name(kind)
-    inner = ", ".join("%s=%s" % (name, _text(item, level + 1, left)) for name, item in fields.items())
-    return "%s(%s)" % (_name(kind), inner)
+        return "<%s>" % _class_name(kind)
+    inner = ", ".join("%s=%s" % (name, _value_text(item, level + 1, left)) for name, item in fields.items())
+    return "%s(%s)" % (_class_name(kind), inner)
 
 
-def _fields(value: "Any") -> "Iterator[tuple[str, Any]]":
+def _instance_fields(value: "Any") -> "Iterator[tuple[str, Any]]":
     """(name, value) of the attributes of an instance, without running code of its class."""
     kind = type(value)
-    held = _attribute(kind, "__dict__")
+    held = _class_attribute(kind, "__dict__")
     if type(held) is types.GetSetDescriptorType:
         found = held.__get__(value)
         if type(found) is dict:
@@ -186,7 +192,7 @@ def _fields(value: "Any") -> "Iterator[tuple[str, Any]]":
 def _holds_much(value: "Any", fields: "dict[str, Any]") -> bool:
     """Whether a `repr`, which is one call that nothing can stop where it is written in C, could take long."""
     for held in (value, *fields.values()):
-        measure = _attribute(type(held), "__len__")
+        measure = _class_attribute(type(held), "__len__")
         if type(measure) is type(list.__len__):
             try:
                 if len(held) > MAX_HELD:
@@ -247,7 +253,7 @@ def in_time(call: "Callable[[], str]") -> str:
             signal.setitimer(signal.ITIMER_REAL, max(left - took, 0.001), interval)
 
 
-def _attribute(kind: type, name: str) -> "Any":
+def _class_attribute(kind: type, name: str) -> "Any":
     """What a class has by this name, itself or by its bases; None if nothing."""
     for base in type.__dict__["__mro__"].__get__(kind):
         held = type.__dict__["__dict__"].__get__(base)
@@ -256,5 +262,5 @@ def _attribute(kind: type, name: str) -> "Any":
     return None
 
 
-def _name(kind: type) -> str:
+def _class_name(kind: type) -> str:
     return str(type.__dict__["__qualname__"].__get__(kind)).replace("<locals>.", "")

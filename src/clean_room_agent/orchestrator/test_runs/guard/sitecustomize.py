@@ -65,16 +65,16 @@ def foreign() -> "list[tuple[str, str]]":
             continue
         home = os.path.dirname(os.path.abspath(file))
         for attribute, value in list(vars(module).items()):
-            found.update(_replaced(name + "." + attribute, value, home))
+            found.update(_replaced_functions(name + "." + attribute, value, home))
             if isinstance(value, type) and value.__module__ == name:
                 for inner, part in list(vars(value).items()):
-                    found.update(_replaced(name + "." + attribute + "." + inner, part, home))
+                    found.update(_replaced_functions(name + "." + attribute + "." + inner, part, home))
     for attribute, value in list(vars(sys.modules["builtins"]).items()):
-        found.update(_replaced("builtins." + attribute, value, LIBRARY))
+        found.update(_replaced_functions("builtins." + attribute, value, LIBRARY))
     return sorted(found)
 
 
-def _replaced(name: str, value: object, home: str) -> "list[tuple[str, str]]":
+def _replaced_functions(name: str, value: object, home: str) -> "list[tuple[str, str]]":
     if isinstance(value, (staticmethod, classmethod)):
         value = value.__func__
     elif isinstance(value, property):
