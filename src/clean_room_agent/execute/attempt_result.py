@@ -142,11 +142,11 @@ def failure_signals(
     found: dict[str, FailureSignal] = {}
     for test in newly_failing:
         words = words_of(test)
-        found.setdefault(words or test.name, _signal(words, test.name, _category_of_test(words)))
+        found.setdefault(words or test.name, _failure_signal(words, test.name, _category_of_test(words)))
     if found:
         return tuple(found.values())
     said = "\n".join(dict.fromkeys(line.strip() for line in (detail, *messages) if line.strip()))
-    return (_signal(said, outcome.value, _category(said, outcome)),)
+    return (_failure_signal(said, outcome.value, _failure_category(said, outcome)),)
 
 
 def words_of(test: FailingTest) -> str:
@@ -170,7 +170,7 @@ def _category_of_test(words: str) -> "FailureCategory":
     return "compile_error" if COMPILE.search(words) else "test_failure"
 
 
-def _category(words: str, outcome: AttemptOutcome) -> "FailureCategory":
+def _failure_category(words: str, outcome: AttemptOutcome) -> "FailureCategory":
     if not words:
         return "unknown"
     if outcome is AttemptOutcome.IMPORT_BROKEN or COMPILE.search(words):
@@ -187,7 +187,7 @@ def _category(words: str, outcome: AttemptOutcome) -> "FailureCategory":
     return next((category for category, pattern in fitting if pattern.search(words)), "unknown")
 
 
-def _signal(words: str, source: str, category: "FailureCategory") -> "FailureSignal":
+def _failure_signal(words: str, source: str, category: "FailureCategory") -> "FailureSignal":
     from clean_room_agent.artifacts.plans import MAX_MESSAGE, FailureSignal
 
     text = words if len(words) <= MAX_MESSAGE else words[: MAX_MESSAGE - len(CUT)] + CUT

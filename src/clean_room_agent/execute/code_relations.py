@@ -90,7 +90,7 @@ class ShownCode:
         later = [
             number
             for number, line in enumerate(lines)
-            if number >= HEAD_LINES and any(_has(line, name) for name in names)
+            if number >= HEAD_LINES and any(_mentions_name(line, name) for name in names)
         ]
         kept = [*range(HEAD_LINES), *later[: EXCERPT_LINES - HEAD_LINES]]
         shown = [lines[0]]
@@ -104,21 +104,25 @@ class ShownCode:
         code = self.code(user)
         if not code or len(used.name) < SHORT:
             return None
-        named = _has(code, used.name)
+        named = _mentions_name(code, used.name)
         if user.path == used.path:
             return named
         if used.symbol and not named:
             return False
-        imports = self._imports(user.path)
+        imports = self._import_lines(user.path)
         file = CodePlace(path=used.path).name
-        if any(_has(line, file) or _has(line, used.name) for line in imports or ()):
+        if any(_mentions_name(line, file) or _mentions_name(line, used.name) for line in imports or ()):
             return True
         # A method is called on an object, whose class need not be imported.
         return None if imports is None or "." in used.symbol else False
 
     def tested_together(self, one: CodePlace, other: CodePlace) -> str:
         """The name of a failing test that uses both; "" if none is shown."""
-        both = (item for item in self._tests if _has(item.text, one.name) and _has(item.text, other.name))
+        both = (
+            item
+            for item in self._tests
+            if _mentions_name(item.text, one.name) and _mentions_name(item.text, other.name)
+        )
         return next((item.symbol for item in both if item.symbol), "")
 
     def waits(self, piece: PlanPiece, other: PlanPiece) -> tuple[bool, str] | None:
@@ -161,7 +165,7 @@ class ShownCode:
         shown = (text(words[0], one.places, other.places), text(words[1], other.places, one.places))
         return shown, words
 
-    def _imports(self, path: str) -> tuple[str, ...] | None:
+    def _import_lines(self, path: str) -> tuple[str, ...] | None:
         """The file's import lines; None if the context may not show them."""
         own = [item for item in self._items if item.path == path]
         lines = tuple(line for item in own for line in item.text.split("\n") if IMPORT.match(line))
@@ -169,5 +173,5 @@ class ShownCode:
         return lines if lines or whole else None
 
 
-def _has(text: str, name: str) -> bool:
+def _mentions_name(text: str, name: str) -> bool:
     return len(name) >= SHORT and re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) is not None

@@ -89,44 +89,44 @@ class DecomposedAdjustment:
             WindowExceeded: a question, or the primary items of the context, do not fit.
             ModelError: the server failed.
         """
-        account = self._judged()
+        account = self._collect_verdicts()
         verdicts = account.verdicts
         if not any(verdict.readable for verdict in verdicts):
             return PlanDraft(
                 value=None, faults=(NO_VERDICT,), verdicts=verdicts, account=account, endless=True
             )
         if account.invalid or account.must_change or account.new_step_for:
-            return self._written(account, rejected)
+            return self._draft_adjustment(account, rejected)
         steps, notes = _without_needs(self._asked.remaining, self._failed)
         kept = PlanAdjustment(revised_steps=steps, rationale="no remaining step is about what failed")
         return PlanDraft(value=kept, notes=notes, verdicts=verdicts, account=account)
 
-    def _judged(self) -> AdjustmentVerdicts:
+    def _collect_verdicts(self) -> AdjustmentVerdicts:
         """All verdicts; if none about the steps can be read, only those."""
         asked, task, part = self._asked, self._asked.task, self._asked.part.description
         failures = tuple(self._failures.values())
         validity = {
             step.id: StepViabilityInputs(
-                task=task, part=part, done=self._done, failures=failures, step=_line(step)
+                task=task, part=part, done=self._done, failures=failures, step=_step_line(step)
             )
             for step in asked.remaining
         }
-        valid = self._ask(self._valid, validity)
+        valid = self._ask_for_verdicts(self._valid, validity)
         if not any(verdict.readable for verdict in valid):
             return AdjustmentVerdicts(failures=asked.failures, verdicts=valid)
         standing = [step for step, verdict in zip(asked.remaining, valid, strict=True) if verdict.yes]
-        causes = self._causes(standing)
+        causes = self._judge_root_causes(standing)
         found = [verdict.item.split(" ", 1) for verdict in causes if verdict.yes]
         unexplained = tuple(name for name in self._failures if name not in {name for name, _ in found})
         changed = {step for _, step in found if not step.endswith(TRIED)}
-        left = tuple(map(_line, standing))
+        left = tuple(map(_step_line, standing))
         needs = {
             name: NewStepInputs(
                 task=task, part=part, done=self._done, remaining=left, failure=self._failures[name]
             )
             for name in unexplained
         }
-        new = self._ask(self._new, needs)
+        new = self._ask_for_verdicts(self._new, needs)
         return AdjustmentVerdicts(
             failures=asked.failures,
             verdicts=(*valid, *causes, *new),
@@ -136,7 +136,7 @@ class DecomposedAdjustment:
             new_step_for=tuple(verdict.item for verdict in new if verdict.yes),
         )
 
-    def _causes(self, standing: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
+    def _judge_root_causes(self, standing: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
         """For each failure, whether the newest step caused it, and which of the remaining steps have to change because
         of it.
         """
@@ -145,20 +145,22 @@ class DecomposedAdjustment:
         steps = ((newest, False), *((step, True) for step in standing))
         questions = {
             f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}": RootCauseInputs(
-                task=task, part=part, failure=failure, step=_line(step), remains=remains
+                task=task, part=part, failure=failure, step=_step_line(step), remains=remains
             )
             for name, failure in self._failures.items()
             for step, remains in steps
         }
-        return self._ask(self._cause, questions)
+        return self._ask_for_verdicts(self._cause, questions)
 
-    def _ask(self, question: YesNo[UnderWayT], items: Mapping[str, UnderWayT]) -> tuple[PlanVerdict, ...]:
+    def _ask_for_verdicts(
+        self, question: YesNo[UnderWayT], items: Mapping[str, UnderWayT]
+    ) -> tuple[PlanVerdict, ...]:
         """The verdicts, each asked for with the newest changes of the run, or without them where they do not fit."""
         return question.ask(
             [(item, [replace(inputs, diff=diff) for diff in self._diffs]) for item, inputs in items.items()]
         )
 
-    def _written(self, account: AdjustmentVerdicts, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
+    def _draft_adjustment(self, account: AdjustmentVerdicts, rejected: Rejected) -> PlanDraft[PlanAdjustment]:
         asked = self._asked
         inputs = FinalizeInputs(
             task=asked.task,
@@ -166,7 +168,7 @@ class DecomposedAdjustment:
             done=self._done,
             failures=tuple(self._failures.values()),
             remaining=steps_as_json(asked.remaining),
-            verdicts=self._decided(account),
+            verdicts=self._decision_lines(account),
             max_steps=asked.max_steps,
         )
         wanted = all_contents(self._package, asked.diff, rejected=rejected.text)
@@ -190,7 +192,7 @@ class DecomposedAdjustment:
             account=account,
         )
 
-    def _decided(self, account: AdjustmentVerdicts) -> tuple[str, ...]:
+    def _decision_lines(self, account: AdjustmentVerdicts) -> tuple[str, ...]:
         """What happens to each step, and which new ones are wanted, in words."""
         yes = {one.item for one in account.verdicts if one.yes}
 
@@ -252,7 +254,7 @@ def _without_needs(
     return tuple(freed), notes
 
 
-def _line(step: PlanStep) -> str:
+def _step_line(step: PlanStep) -> str:
     """The step in one line."""
     files = ", ".join(f"{target.role} {target.path}" for target in step.target_files)
     return f"{step.id}: {' '.join(step.description.split())} ({files})"

@@ -95,10 +95,10 @@ def ordered(
             for one, two in shown.with_code(piece, other, (str(piece), str(other)))
         ]
 
-    return _judged(question, permutations(pieces, 2), by_code, ways)
+    return _judge_pairs(question, permutations(pieces, 2), by_code, ways)
 
 
-def _judged(
+def _judge_pairs(
     question: YesNo[InputsT],
     pairs: Iterable[tuple[PlanPiece, PlanPiece]],
     by_code: Callable[[PlanPiece, PlanPiece], PlanVerdict | None],
@@ -162,7 +162,7 @@ def needs_of(
     return {name: tuple(other for other in names if other in needs[name]) for name in names}, tuple(notes)
 
 
-def _calls(*verdicts: PlanVerdict) -> tuple[int, ...]:
+def _call_ids(*verdicts: PlanVerdict) -> tuple[int, ...]:
     return tuple(dict.fromkeys(one.call_id for one in verdicts if one.call_id is not None))
 
 
@@ -209,8 +209,8 @@ class DecomposedParts:
         )
         if reply.value is None:
             return unreadable_draft(reply, notes)
-        points, corrected = self._points(reply.value)
-        together = self._together(points)
+        points, corrected = self._merge_change_points(reply.value)
+        together = self._judge_same_part(points)
         apart = len(grouped(points, together, len(points)))
         groups = grouped(points, together, self._limits.max_parts)
         if len(groups) < apart:
@@ -227,18 +227,20 @@ class DecomposedParts:
         needs, circles = needs_of([piece.id for piece in pieces], verdicts)
         plan = MetaPlan(
             task_summary=reply.value.summary,
-            parts=tuple(_part(piece, needs[piece.id]) for piece in pieces),
+            parts=tuple(_part_from_piece(piece, needs[piece.id]) for piece in pieces),
             rationale=reply.value.analysis,
         )
         return PlanDraft(
             value=plan,
             text=reply.text,
             notes=notes + corrected + circles,
-            call_ids=(reply.call_id, *_calls(*together, *verdicts)),
+            call_ids=(reply.call_id, *_call_ids(*together, *verdicts)),
             verdicts=(*together, *verdicts),
         )
 
-    def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[PlanPiece, ...], tuple[str, ...]]:
+    def _merge_change_points(
+        self, answer: ChangePointsAnswer
+    ) -> tuple[tuple[PlanPiece, ...], tuple[str, ...]]:
         """The places without duplicates, with unambiguous paths completed."""
         known = {*(item.path for item in self._package.items), *self._package.others}
         found: dict[CodePlace, list[str]] = {}
@@ -257,7 +259,7 @@ class DecomposedParts:
             pieces.append(PlanPiece(id=f"c{number}", words=words, places=(place,)))
         return tuple(pieces), tuple(dict.fromkeys(notes))
 
-    def _together(self, points: Sequence[PlanPiece]) -> tuple[PlanVerdict, ...]:
+    def _judge_same_part(self, points: Sequence[PlanPiece]) -> tuple[PlanVerdict, ...]:
         """For each pair of points, whether they belong in the same part."""
         changes = tuple(point.words for point in points)
 
@@ -279,7 +281,7 @@ class DecomposedParts:
                 for first, second in self._shown.with_code(one, other, (one.words, other.words))
             ]
 
-        return _judged(self._same, combinations(points, 2), by_code, ways)
+        return _judge_pairs(self._same, combinations(points, 2), by_code, ways)
 
     def _known_together(
         self, one: PlanPiece, other: PlanPiece, points: Sequence[PlanPiece]
@@ -299,7 +301,7 @@ class DecomposedParts:
         return None
 
 
-def _part(piece: PlanPiece, needs: tuple[str, ...]) -> Part:
+def _part_from_piece(piece: PlanPiece, needs: tuple[str, ...]) -> Part:
     return Part(
         id=piece.id,
         description=piece.words,
@@ -349,31 +351,33 @@ class DecomposedSteps:
         if targets:
             notes = ("the places are those of the meta-plan, which was made from the same context",)
         else:
-            reply, notes = self._choose(rejected)
+            reply, notes = self._choose_targets(rejected)
             if reply.value is None:
                 return unreadable_draft(reply, notes)
-            targets, corrected = self._targets(reply.value)
+            targets, corrected = self._merge_targets(reply.value)
             rationale, notes, calls = reply.value.analysis, notes + corrected, (reply.call_id,)
         if len(targets) == 1 and targets[0].place.symbol and not rejected.faults:
-            steps: tuple[PlanStep, ...] = (_step("s1", part.description, targets),)
+            steps: tuple[PlanStep, ...] = (_step_from_targets("s1", part.description, targets),)
             summary = part.description
             notes += ("one definition changes: the part is one step",)
         else:
-            designed, dropped = self._design(targets, rejected)
+            designed, dropped = self._design_steps(targets, rejected)
             if designed.value is None:
                 return unreadable_draft(designed, notes + dropped)
             own, moved = _places_of(designed.value, targets)
             steps = tuple(
-                _step(f"s{number}", entry.description, [targets[place] for place in places])
+                _step_from_targets(f"s{number}", entry.description, [targets[place] for place in places])
                 for number, (entry, places) in enumerate(zip(designed.value.steps, own, strict=True), 1)
                 if places
             )
-            verdicts = ordered(self._first, self._shown, self._package.task, tuple(map(self._piece, steps)))
+            verdicts = ordered(
+                self._first, self._shown, self._package.task, tuple(map(self._piece_from_step, steps))
+            )
             needs, circles = needs_of([step.id for step in steps], verdicts)
             steps = tuple(step.model_copy(update={"depends_on": needs[step.id]}) for step in steps)
             summary = designed.value.summary
             notes += (*dropped, *moved, *circles)
-            calls = (*calls, designed.call_id, *_calls(*verdicts))
+            calls = (*calls, designed.call_id, *_call_ids(*verdicts))
         return PlanDraft(
             value=PartPlan(part_id=part.id, task_summary=summary, steps=steps, rationale=rationale),
             text=steps_as_json(steps),
@@ -394,7 +398,7 @@ class DecomposedSteps:
         missing = set(part.target_symbols) - {target.place.symbol for target in found}
         return () if missing else tuple(found)
 
-    def _choose(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
+    def _choose_targets(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
         asked = self._asked
         known = tuple(map(str, self._shown.definitions))
         inputs = SymbolTargetsInputs(
@@ -410,7 +414,9 @@ class DecomposedSteps:
         wanted = planner_contents(self._package, asked.diff, rejected.text)
         return ask_for_draft(self._models, SYMBOL_TARGETS, inputs, wanted, rejected, pass_id=self._pass_id)
 
-    def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[PlannedTarget, ...], tuple[str, ...]]:
+    def _merge_targets(
+        self, answer: SymbolTargetsAnswer
+    ) -> tuple[tuple[PlannedTarget, ...], tuple[str, ...]]:
         """The places without duplicates, with unambiguous paths completed; if there are too many, whole files instead."""
         paths, most = self._asked.paths, self._asked.limits.max_points
         found: dict[CodePlace, FileRole] = {}
@@ -429,7 +435,7 @@ class DecomposedSteps:
             found = files
         return tuple(PlannedTarget(place=place, role=role) for place, role in found.items()), tuple(notes)
 
-    def _design(
+    def _design_steps(
         self, targets: Sequence[PlannedTarget], rejected: Rejected
     ) -> tuple[Reply[StepDesignAnswer], tuple[str, ...]]:
         asked = self._asked
@@ -446,7 +452,7 @@ class DecomposedSteps:
         wanted = replace(all_contents(None, asked.diff, rejected=rejected.text), items=about)
         return ask_for_draft(self._models, STEP_DESIGN, inputs, wanted, rejected, pass_id=self._pass_id)
 
-    def _piece(self, step: PlanStep) -> PlanPiece:
+    def _piece_from_step(self, step: PlanStep) -> PlanPiece:
         """The step with its definitions that the context shows; with the whole of a file of which it shows none."""
         places: list[CodePlace] = []
         for target in step.target_files:
@@ -480,7 +486,7 @@ def _places_of(
     return own, tuple(notes)
 
 
-def _step(name: str, description: str, targets: Sequence[PlannedTarget]) -> PlanStep:
+def _step_from_targets(name: str, description: str, targets: Sequence[PlannedTarget]) -> PlanStep:
     files: dict[str, FileRole] = {}
     for target in targets:
         files.setdefault(target.place.path, target.role)

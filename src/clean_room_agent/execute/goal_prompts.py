@@ -132,13 +132,13 @@ class Expectation(Struct, frozen=True, kw_only=True):
 def read_expectation(text: str) -> Expectation | ParseFault:
     """The first line of the answer that has the form which is asked for."""
     for line in text.replace("```", "\n").splitlines():
-        found = _expectation(line.strip("`; \t"))
+        found = _parse_expectation(line.strip("`; \t"))
         if found is not None:
             return found
     return ParseFault(kind="format", fault="write one line: CALL == VALUE")
 
 
-def _expectation(line: str) -> Expectation | None:
+def _parse_expectation(line: str) -> Expectation | None:
     line = line.removeprefix("assert ").strip()
     raised = RAISES.match(line)
     if raised is not None:

@@ -256,7 +256,7 @@ def editable_files(package: ContextPackage, targets: Iterable[TargetFile]) -> tu
         if item.symbol is not None:
             inside = (one.symbol for one in definitions(item.path, item.text) if item.detail == "primary")
             members = (name for name in inside if name.startswith(f"{item.symbol}."))
-            names[item.path] += (item.symbol, *_holders(item.symbol), *members)
+            names[item.path] += (item.symbol, *_enclosing_names(item.symbol), *members)
         elif item.detail == "primary":
             names[item.path] += [one.symbol for one in definitions(item.path, item.text)]
     return tuple(
@@ -265,7 +265,7 @@ def editable_files(package: ContextPackage, targets: Iterable[TargetFile]) -> tu
     )
 
 
-def _holders(symbol: str) -> Iterator[str]:
+def _enclosing_names(symbol: str) -> Iterator[str]:
     """The qualified names that contain the symbol: for `A.B.c`, `A.B` and `A`."""
     while "." in symbol:
         symbol = symbol.rpartition(".")[0]

@@ -48,7 +48,7 @@ class YesNo(Generic[InputsT]):
             WindowExceeded: the last inputs of an item do not fit.
             ModelError: the server failed.
         """
-        chosen = [(item, self._fitting(ways)) for item, ways in items]
+        chosen = [(item, self._fitting_inputs(ways)) for item, ways in items]
         keys = [(item, self._prompt.render(inputs)) for item, inputs in chosen]
         new = [(key, inputs) for key, (_, inputs) in zip(keys, chosen, strict=True) if key not in self._known]
         if new:
@@ -62,19 +62,19 @@ class YesNo(Generic[InputsT]):
             if needs_bias([reply.value for reply in replies], (YES,)):
                 neutral = self._models.neutral(self._prompt, self._nothing, pass_id=self._pass_id)
             for (key, _), reply in zip(new, replies, strict=True):
-                self._known[key] = self._verdict(key[0], reply, neutral)
+                self._known[key] = self._verdict_from_reply(key[0], reply, neutral)
         return tuple(self._known[key] for key in keys)
 
     def decided(self, item: str, *, yes: bool, reason: str) -> PlanVerdict:
         """The verdict on an item about which no model has to be asked."""
         return PlanVerdict(question=self._prompt.name, item=item, yes=yes, reason=reason)
 
-    def _fitting(self, ways: Sequence[InputsT]) -> InputsT:
+    def _fitting_inputs(self, ways: Sequence[InputsT]) -> InputsT:
         package = self._models.window(self._prompt).context - self._prompt.max_answer_tokens
         fitting = (inputs for inputs in ways if self._models.measure(self._prompt, inputs) <= package)
         return next(fitting, ways[-1])
 
-    def _verdict(self, item: str, reply: Reply[Choice], neutral: Choice | None) -> PlanVerdict:
+    def _verdict_from_reply(self, item: str, reply: Reply[Choice], neutral: Choice | None) -> PlanVerdict:
         choice, call = reply.value, reply.call_id
         if choice is None:
             fault = reply.bad.fault if reply.bad is not None else "no answer"

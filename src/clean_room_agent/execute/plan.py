@@ -116,7 +116,7 @@ def make_meta_plan(
     def faults(plan: MetaPlan, _: int) -> tuple[str, ...]:
         return meta_plan_faults(plan, max_parts=limits.max_parts)
 
-    return _settled(ask, correct, faults)
+    return _settle_draft(ask, correct, faults)
 
 
 def make_part_plan(
@@ -164,7 +164,7 @@ def make_part_plan(
             found = part_plan_doubts(plan, part, exists=paths.__contains__)
         return found or (goal.faults(plan.steps) if goal else ())
 
-    return _settled(ask, correct, faults, refused(failed), goal)
+    return _settle_draft(ask, correct, faults, refused(failed), goal)
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -217,10 +217,10 @@ def adjust(
         keeps_all = {step.id for step in plan.revised_steps}.issuperset(step.id for step in remaining)
         return found or (() if keeps_all else goal.faults(plan.revised_steps))
 
-    return _settled(ask, correct, faults, goal=goal)
+    return _settle_draft(ask, correct, faults, goal=goal)
 
 
-def _settled(
+def _settle_draft(
     ask: Callable[[Rejected], PlanDraft[PlanT]],
     correct: Callable[[PlanT], tuple[PlanT, tuple[str, ...]]],
     faults_of: Callable[[PlanT, int], tuple[str, ...]],
@@ -310,8 +310,8 @@ class GoalCheck:
             task=self._task,
             part=self._part.description,
             done=self._done,
-            before=tuple(f"- {_line(step)}" for step in self._before),
-            after=tuple(f"- {_line(step)}" for step in after),
+            before=tuple(f"- {_step_line(step)}" for step in self._before),
+            after=tuple(f"- {_step_line(step)}" for step in after),
         )
         kept = {step.id for step in after}
         gone = [step for step in self._before if step.id not in kept]
@@ -322,11 +322,11 @@ class GoalCheck:
         self.verdicts += (verdict,)
         if verdict.yes:
             return ()
-        missing = f"; keep what these steps were for: {'; '.join(map(_line, gone))}" if gone else ""
+        missing = f"; keep what these steps were for: {'; '.join(map(_step_line, gone))}" if gone else ""
         return (f"with this plan, not all that the task asks for is done{missing}",)
 
 
-def _line(step: PlanStep) -> str:
+def _step_line(step: PlanStep) -> str:
     """The step in one line."""
     return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"
 

@@ -163,13 +163,13 @@ def draft_meta_plan(
     reply, notes = ask_for_draft(models, META_PLAN, inputs, wanted, rejected, pass_id=pass_id)
     if reply.value is None:
         return unreadable_draft(reply, notes)
-    names, renamed = _renamed([part.id for part in reply.value.parts], "p")
+    names, renamed = _rename_invalid_ids([part.id for part in reply.value.parts], "p")
     parts = tuple(
         Part(
             id=name,
             description=part.description.strip(),
             affected_files=tuple(dict.fromkeys(part.files)),
-            depends_on=_needs(part.needs, renamed),
+            depends_on=_renamed_needs(part.needs, renamed),
         )
         for name, part in zip(names, reply.value.parts, strict=True)
     )
@@ -314,7 +314,7 @@ def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> PlanDraft[Pla
 
 def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
     """The steps as answered, and a note on each id that had to be replaced."""
-    names, renamed = _renamed([step.id for step in answers], "s")
+    names, renamed = _rename_invalid_ids([step.id for step in answers], "s")
     steps = tuple(
         PlanStep(
             id=name,
@@ -323,14 +323,14 @@ def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], tup
                 dict.fromkeys(TargetFile(path=file.path, role=file.role) for file in step.files)
             ),
             target_symbols=tuple(dict.fromkeys(symbol.strip() for symbol in step.symbols if symbol.strip())),
-            depends_on=_needs(step.needs, renamed),
+            depends_on=_renamed_needs(step.needs, renamed),
         )
         for name, step in zip(names, answers, strict=True)
     )
     return steps, _renamed_notes(renamed)
 
 
-def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
+def _rename_invalid_ids(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
     """Names that are allowed in a pass id, and a map of those that had to be replaced."""
     taken = {name for name in ids if is_plan_id(name)}
     renamed: dict[str, str] = {}
@@ -350,5 +350,5 @@ def _renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
     return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
 
 
-def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
+def _renamed_needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(renamed.get(name, name) for name in names))

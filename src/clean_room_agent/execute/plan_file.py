@@ -130,7 +130,7 @@ def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifa
     plain = text.removeprefix("\ufeff")
     if is_toml(plain, source):
         try:
-            return _completed(load_toml(plain), source, paths)
+            return _complete_plan(load_toml(plain), source, paths)
         except (ValueError, RecursionError) as exc:
             raise ArtifactError(f"{source} is not valid TOML: {exc}", hint=SHORT_HINT) from exc
     try:
@@ -145,11 +145,11 @@ def load_plan(text: str, source: str, paths: Collection[str] = ()) -> PlanArtifa
             f"{source}: a plan is a JSON object", hint="write one with `cra plan TASK -o FILE`"
         )
     if "parts" not in data and not ONLY_IN_FULL & data.keys():
-        return _completed(data, source, paths)
+        return _complete_plan(data, source, paths)
     version = data.get("version", FORMAT_VERSION)
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ArtifactError(f"{source}: version: {version} is newer than this program's {FORMAT_VERSION}")
-    plan = _validated(data, source)
+    plan = _validate_plan(data, source)
     if isinstance(plan, MetaPlan):
         faults = tuple(f"parts: {fault}" for fault in meta_plan_faults(plan, max_parts=len(plan.parts)))
     else:
@@ -167,7 +167,7 @@ def is_toml(text: str, source: str) -> bool:
     return suffix == ".toml" or (suffix != ".json" and text.lstrip("\ufeff \t\r\n")[:1] != "{")
 
 
-def _validated(data: Mapping[str, Any], source: str) -> PlanArtifact | MetaPlan:
+def _validate_plan(data: Mapping[str, Any], source: str) -> PlanArtifact | MetaPlan:
     kind = MetaPlan if "parts" in data else PlanArtifact
     try:
         return kind.model_validate(data)
@@ -176,7 +176,7 @@ def _validated(data: Mapping[str, Any], source: str) -> PlanArtifact | MetaPlan:
         raise ArtifactError(f"{source}: " + "; ".join(faults), hint=HINT) from exc
 
 
-def _completed(data: Mapping[str, Any], source: str, paths: Collection[str]) -> PlanArtifact:
+def _complete_plan(data: Mapping[str, Any], source: str, paths: Collection[str]) -> PlanArtifact:
     """The plan with what it leaves out.
 
     Raises:

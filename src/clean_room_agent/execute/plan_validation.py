@@ -129,12 +129,12 @@ def mistyped(path: str, paths: Collection[str]) -> str:
         if inner in paths:
             return inner
         inner = inner.partition("/")[2]
-    alike = ((_likeness(wanted, known), known) for known in paths)
+    alike = ((_path_likeness(wanted, known), known) for known in paths)
     likeness, known = max(alike, default=(0.0, ""))
     return known if likeness else ""
 
 
-def _likeness(one: str, other: str) -> float:
+def _path_likeness(one: str, other: str) -> float:
     """How alike two paths are, 0 to 1; 0 if they differ in more than letters of one word."""
     pairs = list(zip_longest(WORD.findall(one.lower()), WORD.findall(other.lower()), fillvalue=""))
     unlike = [pair for pair in pairs if pair[0] != pair[1]]
@@ -229,7 +229,7 @@ def artifact_faults(plan: PlanArtifact) -> tuple[str, ...]:
     """The faults of a plan file, each beginning with the field."""
     faults = [] if plan.affected_files else ["affected_files: at least one file is needed"]
     paths = [file.path for file in plan.affected_files]
-    faults += [f"affected_files: {path} stands twice" for path in _repeated(paths)]
+    faults += [f"affected_files: {path} stands twice" for path in _repeated_names(paths)]
     faults += [f"affected_files: {fault}" for fault in _path_faults(paths)]
     return tuple(faults + (_followed_faults(plan) if plan.as_steps else []))
 
@@ -292,7 +292,7 @@ def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -
         if not step.target_files:
             faults.append(f"step {step.id} names no file to change")
         paths = [target.path for target in step.target_files]
-        faults += [f"step {step.id} names {path} twice" for path in _repeated(paths)]
+        faults += [f"step {step.id} names {path} twice" for path in _repeated_names(paths)]
         faults += [f"step {step.id}: {fault}" for fault in _path_faults(paths)]
     return faults
 
@@ -335,7 +335,7 @@ def _id_faults(ids: list[str], noun: str) -> list[str]:
     faults = [
         f"{noun} id {name!r} must be 1 to 32 of a-z, 0-9, _ and -" for name in ids if not is_plan_id(name)
     ]
-    return faults + [f"{noun} id {name} is used twice" for name in _repeated(ids)]
+    return faults + [f"{noun} id {name} is used twice" for name in _repeated_names(ids)]
 
 
 def _dependency_faults(
@@ -366,5 +366,5 @@ def _path_faults(paths: Iterable[str]) -> list[str]:
     return faults
 
 
-def _repeated(names: Iterable[str]) -> list[str]:
+def _repeated_names(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]

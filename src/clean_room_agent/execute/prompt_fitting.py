@@ -106,7 +106,7 @@ def fit(
             if freed >= excess:
                 break
         if not freed:
-            raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
+            raise _window_exceeded_error(prompt.name, kept, need=need, answer=answer_tokens, window=window)
 
 
 def _in_order_of_loss(kept: PromptContents) -> Iterator[tuple[PromptContents, str, str]]:
@@ -129,14 +129,16 @@ def _in_order_of_loss(kept: PromptContents) -> Iterator[tuple[PromptContents, st
         yield kept, f"hunk {hunk.name}", hunk.body
     for item in reversed([item for item in kept.items if item.detail != "primary"]):
         kept = replace(kept, items=tuple(other for other in kept.items if other is not item))
-        yield kept, f"{item.detail} {_name(item)}", item.text
+        yield kept, f"{item.detail} {_item_name(item)}", item.text
     for newest in kept.retries:
         kept = replace(kept, retries=())
         yield kept, f"attempt {newest.number}", newest.edits + newest.feedback
 
 
-def _exceeded(prompt: str, kept: PromptContents, *, need: int, answer: int, window: int) -> WindowExceeded:
-    primary = ", ".join(f"{_name(item)} ({item.tokens} tokens)" for item in kept.items) or "nothing"
+def _window_exceeded_error(
+    prompt: str, kept: PromptContents, *, need: int, answer: int, window: int
+) -> WindowExceeded:
+    primary = ", ".join(f"{_item_name(item)} ({item.tokens} tokens)" for item in kept.items) or "nothing"
     return WindowExceeded(
         f"prompt {prompt} needs about {need} tokens and {answer} for its answer, and the window has {window}; "
         f"what may not be left out: {primary}",
@@ -144,5 +146,5 @@ def _exceeded(prompt: str, kept: PromptContents, *, need: int, answer: int, wind
     )
 
 
-def _name(item: ContextItem) -> str:
+def _item_name(item: ContextItem) -> str:
     return item.path if item.symbol is None else f"{item.path}::{item.symbol}"

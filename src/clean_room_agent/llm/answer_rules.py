@@ -94,7 +94,7 @@ def bounds(**limits: int | str) -> Any:
 def strict_schema(model: "type[BaseModel]") -> JsonSchema:
     """The model's schema: every key required, in the order of the model, and no others."""
     # Cached: building takes milliseconds, and every call needs it three times.
-    schema: JsonSchema = _strict(model.model_json_schema())
+    schema: JsonSchema = _strict_schema(model.model_json_schema())
     return schema
 
 
@@ -119,7 +119,7 @@ def brief(schema: JsonSchema, tokens: int) -> JsonSchema:
     If that is impossible, lists get one entry. Alternatives, and bounds of other kinds, stay as they are.
     """
     for entries in BRIEF_ENTRIES:
-        shortened: JsonSchema = _shortened(schema, entries)
+        shortened: JsonSchema = _shorten_schema(schema, entries)
         if longest(shortened, shortened) <= tokens * CHARS_PER_TOKEN:
             break
     return shortened
@@ -143,25 +143,27 @@ def longest(schema: JsonSchema, node: JsonSchema) -> float:
     return chars
 
 
-def _shortened(node: Any, entries: int) -> Any:
+def _shorten_schema(node: Any, entries: int) -> Any:
     if isinstance(node, list):
-        return [_shortened(part, entries) for part in node]
+        return [_shorten_schema(part, entries) for part in node]
     if not isinstance(node, dict):
         return node
     most = {"maxItems": entries, "maxLength": BRIEF_CHARS}
-    kept = {key: _shortened(value, entries) for key, value in node.items()}
+    kept = {key: _shorten_schema(value, entries) for key, value in node.items()}
     return kept | {
         key: min(node[key], bound) for key, bound in most.items() if isinstance(node.get(key), int)
     }
 
 
-def _strict(node: Any) -> Any:
+def _strict_schema(node: Any) -> Any:
     if isinstance(node, list):
-        return [_strict(part) for part in node]
+        return [_strict_schema(part) for part in node]
     if not isinstance(node, dict):
         return node
     kept = {
-        key: _strict(value) for key, value in node.items() if key not in NOISE or isinstance(value, Mapping)
+        key: _strict_schema(value)
+        for key, value in node.items()
+        if key not in NOISE or isinstance(value, Mapping)
     }
     if isinstance(kept.get("properties"), dict) and kept.get("type") == "object":
         kept |= {"required": list(kept["properties"]), "additionalProperties": False}
@@ -203,7 +205,7 @@ class _LineGuard:
         self._last: deque[tuple[int, bool]] = deque()
         self._chars = self._stale = 0
         for line in _judged_lines(shown):
-            self._shown.add(self._place(line))
+            self._shown.add(self._context_hash(line))
         self._before.clear()
 
     def feed(self, piece: str) -> bool:
@@ -216,16 +218,16 @@ class _LineGuard:
 
     def _is_stale(self, line: str) -> bool:
         """Whether nearly all of the last lines are, after this one."""
-        place = self._place(line)
+        place = self._context_hash(line)
         copies = self._copies.get(place, 0)
         if len(self._copies) < MOST_KNOWN:
             self._copies[place] = copies + 1
-        self._count(len(line), place in self._shown or copies >= MOST_COPIES, 1)
+        self._update_counts(len(line), place in self._shown or copies >= MOST_COPIES, 1)
         while self._chars - self._last[0][0] >= STALE_CHARS:
-            self._count(*self._last[0], -1)
+            self._update_counts(*self._last[0], -1)
         return self._chars >= STALE_CHARS and self._stale >= STALE_SHARE * self._chars
 
-    def _count(self, chars: int, stale: bool, sign: int) -> None:
+    def _update_counts(self, chars: int, stale: bool, sign: int) -> None:
         if sign > 0:
             self._last.append((chars, stale))
         else:
@@ -233,7 +235,7 @@ class _LineGuard:
         self._chars += sign * chars
         self._stale += sign * chars * stale
 
-    def _place(self, line: str) -> int:
+    def _context_hash(self, line: str) -> int:
         """What the line and those before it have in common with the same lines elsewhere."""
         self._before.append(line)
         return hash(tuple(self._before))
@@ -339,7 +341,7 @@ def without_copies(value: Any) -> CheckedAnswer:
     If anything else does (a sentence, the path of an edit, a part of a plan), or if no list keeps a text, the answer is
     not usable.
     """
-    taken = tuple(text for text in _texts(value) if mentions(text))
+    taken = tuple(text for text in _nested_texts(value) if mentions(text))
     if not taken:
         return CheckedAnswer(value, ())
     if not _is_model(value):
@@ -350,7 +352,7 @@ def without_copies(value: Any) -> CheckedAnswer:
         if isinstance(entries := getattr(value, name), list | tuple)
     }
     kept = value.model_copy(update=lists)
-    if not any(lists.values()) or any(map(mentions, _texts(kept))):
+    if not any(lists.values()) or any(map(mentions, _nested_texts(kept))):
         return CheckedAnswer(None, taken)
     return CheckedAnswer(kept, taken)
 
@@ -366,13 +368,13 @@ def describe(taken: tuple[str, ...]) -> str:
     return listed((repr(text[:SHOWN_CHARS]) for text in dict.fromkeys(taken)), SHOWN)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _nested_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif _is_model(value):
-        yield from _texts([getattr(value, name) for name in type(value).model_fields])
+        yield from _nested_texts([getattr(value, name) for name in type(value).model_fields])
     elif isinstance(value, Struct):
-        yield from _texts(structs.astuple(value))
+        yield from _nested_texts(structs.astuple(value))
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _texts(part)
+            yield from _nested_texts(part)

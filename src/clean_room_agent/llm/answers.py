@@ -161,14 +161,14 @@ class JsonAnswer(AnswerReader[ModelT], Generic[ModelT], frozen=True):
         if not shown:
             return ParseFault(kind="empty", fault=_why_empty(text))
         first_fault: ParseFault | None = None
-        for start, end in _objects(shown):
-            value = self._validate(shown[start:end])
+        for start, end in _object_spans(shown):
+            value = self._validate_json(shown[start:end])
             if not isinstance(value, ParseFault):
                 return value
             first_fault = first_fault or value
         return first_fault or ParseFault(kind="not_json", fault=_why_not_json(shown))
 
-    def _validate(self, candidate: str) -> ModelT | ParseFault:
+    def _validate_json(self, candidate: str) -> ModelT | ParseFault:
         from pydantic import ValidationError
 
         try:
@@ -205,7 +205,7 @@ class OneWord(AnswerReader[Choice], frozen=True):
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | ParseFault:
         """The word of the first token that is not white space, else of the text."""
-        weighed = _weigh(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
+        weighed = _weigh_words(_tokens_from(tokens, text, answer_span(text)[0]), self.words)
         if weighed is not None:
             return weighed
         shown = visible(text)
@@ -258,7 +258,7 @@ def answer_span(text: str) -> tuple[int, int]:
     left_over = _LEFT_OVER.search(text, max(0, len(text) - 200))
     end = left_over.start() if left_over else len(text)
     closed = list(_CLOSED.finditer(text, 0, end))[-MAX_MARKS:]
-    objects = list(_objects(text[:end])) if closed else []
+    objects = list(_object_spans(text[:end])) if closed else []
     for mark in reversed(closed):
         if not _is_quoted(text[:end], mark.start(), mark.end(), objects):
             return mark.end(), end
@@ -271,7 +271,9 @@ def _blocks_at_end(text: str, thought: int) -> int:
     the text's end if there are none, or if one stands apart, which may be a draft.
     """
     start = len(text)
-    for begin, end in reversed(list(_outermost([*_tagged(text), *_fenced(text), *_objects(text)]))):
+    for begin, end in reversed(
+        list(_outermost_spans([*_tagged_spans(text), *_fenced_spans(text), *_object_spans(text)]))
+    ):
         before = text[max(thought, text.rfind("\n", 0, begin)) : begin]
         if text[end:start].strip() or before.strip():
             return len(text)
@@ -279,7 +281,7 @@ def _blocks_at_end(text: str, thought: int) -> int:
     return start
 
 
-def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _outermost_spans(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the spans that begin in no other, in order."""
     behind = 0
     for begin, end in sorted(spans):
@@ -288,7 +290,7 @@ def _outermost(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             behind = end
 
 
-def _tagged(text: str) -> Iterator[tuple[int, int]]:
+def _tagged_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the blocks of edits begin and end."""
     depth = begin = 0
     for tag in _BLOCK_TAG.finditer(text):
@@ -298,7 +300,7 @@ def _tagged(text: str) -> Iterator[tuple[int, int]]:
             yield begin, tag.end()
 
 
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
+def _fenced_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the blocks of code begin and end."""
     marks = list(_FENCE.finditer(text))
     for opening, closing in zip(marks[::2], marks[1::2], strict=False):
@@ -349,7 +351,7 @@ def _tokens_from(tokens: tuple[TokenChoice, ...], text: str, start: int) -> tupl
     return ()
 
 
-def _objects(text: str) -> Iterator[tuple[int, int]]:
+def _object_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the outermost JSON objects of the text begin and end; stops after looking at `MAX_BRACES`."""
     decoder = json.JSONDecoder()
     start = text.find("{")
@@ -378,16 +380,16 @@ def _why_not_json(text: str) -> str:
     return "the answer holds no JSON object"
 
 
-def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
+def _weigh_words(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
     """The likeliest word at the first token that says something, else at the first that is one of the words; None where
     the probabilities say nothing about the words, or two are as likely.
     """
     telling = [choice for choice in tokens if choice.token.strip(_DECORATION)]
-    telling = telling[:1] + [choice for choice in telling[1:] if _bare(choice.token) in words][:1]
+    telling = telling[:1] + [choice for choice in telling[1:] if _bare_word(choice.token) in words][:1]
     for choice in telling:
         mass = dict.fromkeys(words, 0.0)
         for token, logprob in choice.top:
-            bare = _bare(token)  # the word itself or, from two letters on, how it begins
+            bare = _bare_word(token)  # the word itself or, from two letters on, how it begins
             begun = [word for word in words if len(bare) > 1 and word.startswith(bare)]
             if len(begun) == 1:
                 mass[begun[0]] += math.exp(min(logprob, 0.0))
@@ -399,7 +401,7 @@ def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | 
     return None
 
 
-def _bare(token: str) -> str:
+def _bare_word(token: str) -> str:
     return token.strip(_DECORATION).lower()
 
 

@@ -144,12 +144,12 @@ class ModelClient:
         """
         model = self._router.resolve(prompt.role, prompt.name, stage, tag=tag)
         site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=item)
-        question = _question(prompt, model, inputs, sampling, max_answer_tokens)
+        question = _build_question(prompt, model, inputs, sampling, max_answer_tokens)
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
             question = replace(question, text=prompt.render(inputs, example=EXAMPLE_LEFT_OUT))
         _require_fit(question, prompt.name)
         first = self._sender.exchange(question, site)
-        longer = _limited(thinking_tokens, question.model)
+        longer = _limit_tokens(thinking_tokens, question.model)
         if (
             first.raw.finish == "length"
             and thinks(first.raw.text, first.raw.thinking)
@@ -160,27 +160,27 @@ class ModelClient:
             cut, question = first, replace(question, max_tokens=longer)
             first = self._sender.exchange(question, site)
             first = replace(first, sent=cut.sent + first.sent, latency_ms=cut.latency_ms + first.latency_ms)
-        read = _read(prompt, first.raw, question, asked=question.text)
+        read = _read_answer(prompt, first.raw, question, asked=question.text)
         value, note = read
         if not isinstance(value, ParseFault):
             self._sink.reading(first.call_id, AnswerReading.PARSED, note)
-            return _reply(first, first.sent, value=value)
+            return _build_reply(first, first.sent, value=value)
         if value.kind == "copied":
             self._copiers_of(pass_id).add(model.tag)
         self._note_unreadable(first.call_id, value)
-        again = self._repair(question, prompt, inputs, first.raw.text, value) if repair else None
+        again = self._repair_question(question, prompt, inputs, first.raw.text, value) if repair else None
         if again is None:
-            return _reply(first, first.sent, bad=value, endless=value.endless)
+            return _build_reply(first, first.sent, bad=value, endless=value.endless)
         second = self._sender.exchange(again, site)
         sent, waited = first.sent + second.sent, first.latency_ms + second.latency_ms
-        reread = _read(prompt, second.raw, again, asked=question.text)
+        reread = _read_answer(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
         if isinstance(repaired, ParseFault):
             self._note_unreadable(second.call_id, repaired)
             endless = value.endless and repaired.endless
-            return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
+            return replace(_build_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
         self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
-        return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
+        return replace(_build_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
     def fill(self, request: "FillRequest", *, pass_id: str, item: str = "") -> "FillReply":
         """Ask the coding model for the text of a gap, if it `can_fill`.
@@ -228,10 +228,12 @@ class ModelClient:
 
         with self._fills_lock:
             if self._fills_gaps is None:
-                self._fills_gaps = self._fills(self._router.resolve("coding", FILL_PROBE_NAME), pass_id)
+                self._fills_gaps = self._passes_fill_probe(
+                    self._router.resolve("coding", FILL_PROBE_NAME), pass_id
+                )
             return self._fills_gaps
 
-    def _fills(self, model: ModelConfig, pass_id: str) -> bool:
+    def _passes_fill_probe(self, model: ModelConfig, pass_id: str) -> bool:
         from clean_room_agent.llm.filling import LEAST_RIGHT, MADE_UP_GAPS
 
         right = 0
@@ -294,20 +296,20 @@ class ModelClient:
             ReplayMismatch: the recording holds no such call.
         """
         model = self._router.resolve(prompt.role, prompt.name, stage)
-        question = _question(prompt, model, inputs, None, None)
+        question = _build_question(prompt, model, inputs, None, None)
         key = (model.tag, question.text)
         with self._neutral_lock:
             if key not in self._neutral:
                 site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=ABOUT_NOTHING)
-                self._neutral[key] = self._measure(prompt, question, site)
+                self._neutral[key] = self._measure_neutral(prompt, question, site)
             return self._neutral[key]
 
-    def _measure(
+    def _measure_neutral(
         self, prompt: Prompt[InputsT, Choice], question: ModelQuestion, site: CallSite
     ) -> Choice | None:
         _require_fit(question, prompt.name)
         done, key = self._measure_or_recall(question, site)
-        read = _read(prompt, done.raw, question, asked=question.text)
+        read = _read_answer(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, ParseFault):
             self._note_unreadable(done.call_id, value)
@@ -334,7 +336,7 @@ class ModelClient:
         self._sink.reading(call_id, AnswerReading.UNREADABLE, bad.fault)
         self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
-    def _repair(
+    def _repair_question(
         self,
         question: ModelQuestion,
         prompt: Prompt[InputsT, AnswerT],
@@ -352,7 +354,7 @@ class ModelClient:
             asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, said, bad, max_tokens=package)
         again = replace(question, text=text, shape=shape, sampling=AGAIN)
-        return again if _fits(again) else None
+        return again if _fits_window(again) else None
 
     def _is_held(self, question: ModelQuestion) -> bool:
         """Whether the server holds the answer to its form, so that no example has to show it."""
@@ -407,7 +409,7 @@ class ModelClient:
         return self._sender.probe(model, CallSite(pass_id=pass_id, call_type=PROBE_NAME))
 
 
-def _question(
+def _build_question(
     prompt: Prompt[InputsT, AnswerT],
     model: ModelConfig,
     inputs: InputsT,
@@ -424,7 +426,7 @@ def _question(
         opening=prompt.opening(text),
         shown=prompt.unasked(inputs, text),
         wants_logprobs=prompt.answer.wants_logprobs,
-        max_tokens=_limited(package, model),
+        max_tokens=_limit_tokens(package, model),
         sampling=sampling or _configured_sampling(model),
     )
 
@@ -438,12 +440,12 @@ def _gap_question(request: "FillRequest", model: ModelConfig) -> ModelQuestion:
         shape=Shape(None),
         gap=request.gap,
         wants_logprobs=request.wants_logprobs,
-        max_tokens=_limited(request.max_tokens, model),
+        max_tokens=_limit_tokens(request.max_tokens, model),
         sampling=request.sampling,
     )
 
 
-def _limited(tokens: int, model: ModelConfig) -> int:
+def _limit_tokens(tokens: int, model: ModelConfig) -> int:
     return tokens if model.max_tokens is None else min(tokens, model.max_tokens)
 
 
@@ -455,7 +457,7 @@ def _configured_sampling(model: ModelConfig) -> Sampling:
 
 def _require_fit(question: ModelQuestion, prompt: str) -> None:
     model = question.model
-    if not _fits(question):
+    if not _fits_window(question):
         raise WindowExceeded(
             f"prompt {prompt} needs about {question.estimated} tokens and {question.max_tokens} for its answer; "
             f"{model.tag} has a window of {model.window}",
@@ -463,11 +465,11 @@ def _require_fit(question: ModelQuestion, prompt: str) -> None:
         )
 
 
-def _fits(question: ModelQuestion) -> bool:
+def _fits_window(question: ModelQuestion) -> bool:
     return question.estimated + question.max_tokens <= question.model.window
 
 
-def _read(
+def _read_answer(
     prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: ModelQuestion, *, asked: str
 ) -> tuple[AnswerT | ParseFault, str]:
     """The answer as understood; `asked` is the prompt without what a repair adds to it."""
@@ -486,7 +488,7 @@ def _read(
     return prompt.read(raw.text, raw.tokens, asked=asked)
 
 
-def _reply(
+def _build_reply(
     last: Exchanged,
     sent: int,
     *,

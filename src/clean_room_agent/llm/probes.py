@@ -83,7 +83,7 @@ def calibrate_choice(
     if not choice.shares:
         return None
     own = dict(choice.shares)
-    bias = _bounded(neutral) if neutral is not None and neutral.shares else dict.fromkeys(own, 1.0)
+    bias = _bounded_bias(neutral) if neutral is not None and neutral.shares else dict.fromkeys(own, 1.0)
     said = {word: math.log(max(share, LEAST_SHARE)) - math.log(bias[word]) for word, share in own.items()}
     word = max((word for word in said if word in labels), key=said.__getitem__)
     against = max(value for other, value in said.items() if other not in labels)
@@ -102,7 +102,7 @@ def lets_in(score: float, threshold: float) -> bool:
     return score > math.log(threshold / (1 - threshold))
 
 
-def _bounded(neutral: Choice) -> dict[str, float]:
+def _bounded_bias(neutral: Choice) -> dict[str, float]:
     raised = {word: max(share, LEAST_BIAS) for word, share in neutral.shares}
     total = sum(raised.values())
     return {word: share / total for word, share in raised.items()}

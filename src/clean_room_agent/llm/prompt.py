@@ -103,7 +103,9 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
         values: dict[str, object] = structs.asdict(inputs)
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
         shown = sourced(self.example if example is None else example, PromptSource.EXAMPLE)
-        pieces = _compiled(self.template).generate(values, heading=self.heading, schema=schema, example=shown)
+        pieces = _compile_template(self.template).generate(
+            values, heading=self.heading, schema=schema, example=shown
+        )
         return stripped(compose(pieces))
 
     def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | ParseFault:
@@ -207,7 +209,7 @@ def verbatim(
 
 
 @functools.cache
-def _compiled(template: str) -> "jinja2.Template":
+def _compile_template(template: str) -> "jinja2.Template":
     return prompt_environment().from_string(template)
 
 

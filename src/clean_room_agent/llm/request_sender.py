@@ -351,7 +351,7 @@ class RequestSender:
 
             way = ReplayTransport((replace(known, site=site),))
         with self._slots:
-            self._watch(_started(number, question, site))
+            self._watch(_started_event(number, question, site))
             timestamp, start = self._timing.clock(), self._timing.timer()
             try:
                 raw = way.send(request)
@@ -371,7 +371,7 @@ class RequestSender:
         provider = question.model.provider if self._transport.live else self._transport.provider
         call = _call_record(site, question, request, raw, cost, provider=provider)
         call_id = self._sink.record(call)
-        self._watch(_finished(number, call_id, call))
+        self._watch(_finished_event(number, call_id, call))
         if isinstance(raw.error, CallInterrupted) and raw.replayed_from is None:
             raise KeyboardInterrupt
         return raw, call_id, latency_ms
@@ -415,7 +415,7 @@ def _call_record(
     )
 
 
-def _started(number: int, question: ModelQuestion, site: CallSite) -> CallStarted:
+def _started_event(number: int, question: ModelQuestion, site: CallSite) -> CallStarted:
     return CallStarted(
         number=number,
         prompt=site.call_type,
@@ -426,7 +426,7 @@ def _started(number: int, question: ModelQuestion, site: CallSite) -> CallStarte
     )
 
 
-def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
+def _finished_event(number: int, call_id: int, call: ModelCall) -> CallFinished:
     return CallFinished(
         number=number,
         call_id=call_id,

@@ -92,11 +92,11 @@ def apply_edits(
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
     that one report tells all. HTML entities (`&lt;`) are replaced where only that makes the answer fit.
     """
-    applied = _applied(edits, files, package, rules)
+    applied = _apply_edits(edits, files, package, rules)
     plain = tuple(_without_entities(edit, files.get(edit.file_path, "")) for edit in edits)
     if plain == edits or _is_clean(applied):
         return applied
-    instead = _applied(plain, files, package, rules)
+    instead = _apply_edits(plain, files, package, rules)
     if _is_clean(instead) or (instead.result.success and not applied.result.success):
         return instead
     return _with_entities_named(applied, edits, plain)
@@ -128,7 +128,7 @@ def _with_entities_named(
     return replace(applied, result=replace(applied.result, reports=reports))
 
 
-def _applied(
+def _apply_edits(
     edits: tuple[PatchEdit, ...], files: Mapping[str, str], package: ContextPackage, rules: EditRules
 ) -> Applied:
     gone = frozenset(edit.file_path for edit in edits if edit.kind == "delete")
@@ -173,10 +173,10 @@ class _EditedTexts:
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
-        same = replace(edit, search=_rstripped(edit.search), replacement=_rstripped(edit.replacement))
+        same = replace(edit, search=_rstrip_lines(edit.search), replacement=_rstrip_lines(edit.replacement))
         if same in self._done:
             return replace(report, code=EditCode.ALREADY_APPLIED)
-        outcome = self._outcome(edit)
+        outcome = self._try_edit(edit)
         if outcome.code is EditCode.APPLIED:
             self._done.add(same)
         return replace(
@@ -189,8 +189,8 @@ class _EditedTexts:
             nearest=outcome.nearest,
         )
 
-    def _outcome(self, edit: PatchEdit) -> EditOutcome:
-        file = self._file(edit.file_path)
+    def _try_edit(self, edit: PatchEdit) -> EditOutcome:
+        file = self._edited_file(edit.file_path)
         if file.text is not None and edit.kind in {"edit", "symbol", "insert"}:
             search, replacement = units_of(edit.file_path, file.text, edit.search, edit.replacement)
             edit = replace(edit, search=search, replacement=replacement)
@@ -203,16 +203,16 @@ class _EditedTexts:
         if refusal is not None:
             return refusal
         if edit.kind == "create":
-            return self._create(edit, file)
+            return self._create_file(edit, file)
         if edit.kind == "delete":
-            return self._delete(edit, file)
+            return self._delete_file(edit, file)
         if file.text is None:
             return EditOutcome(
                 code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
             )
-        locate = {"insert": self._locate_insert, "symbol": self._locate_symbol, "edit": self._locate}
+        locate = {"insert": self._locate_insert, "symbol": self._locate_symbol, "edit": self._locate_search}
         found = locate[edit.kind](edit, file, file.text)
-        return found if isinstance(found, EditOutcome) else self._splice(edit, file, file.text, found)
+        return found if isinstance(found, EditOutcome) else self._apply_splice(edit, file, file.text, found)
 
     def check_results(self, reports: list[EditReport]) -> list[EditReport]:
         """`reports`, with a refusal at the last edit of each file that no longer parses, uses a name that nothing defines,
@@ -238,7 +238,7 @@ class _EditedTexts:
             if file.text != self._originals.get(path)
         }
 
-    def _file(self, path: str) -> _File:
+    def _edited_file(self, path: str) -> _File:
         if path not in self._files:
             text = self._originals.get(path)
             items = [item for item in self._package.primary() if item.path == path]
@@ -256,17 +256,19 @@ class _EditedTexts:
             return EditOutcome(
                 code=EditCode.TRUNCATED, detail="a tag inside the text has no other half: one is missing"
             )
-        line = elided_line(edit.file_path, edit.replacement, old=self._old(edit, file), file_text=current)
+        line = elided_line(
+            edit.file_path, edit.replacement, old=self._replaced_text(edit, file), file_text=current
+        )
         if line:
             return EditOutcome(code=EditCode.ELISION, detail=f"the text leaves something out: {line}")
         return None
 
-    def _old(self, edit: PatchEdit, file: _File) -> str:
+    def _replaced_text(self, edit: PatchEdit, file: _File) -> str:
         if edit.kind != "symbol" or file.text is None:
             return edit.search
         return "\n".join(file.text[span.start : span.end] for span in named(file.spans, edit.symbol))
 
-    def _create(self, edit: PatchEdit, file: _File) -> EditOutcome:
+    def _create_file(self, edit: PatchEdit, file: _File) -> EditOutcome:
         original = self._originals.get(edit.file_path)
         if file.text is not None and file.text.strip():
             if file.text == edit.replacement:
@@ -284,7 +286,7 @@ class _EditedTexts:
         self._made.add(edit.file_path)
         return EditOutcome(code=EditCode.APPLIED)
 
-    def _delete(self, edit: PatchEdit, file: _File) -> EditOutcome:
+    def _delete_file(self, edit: PatchEdit, file: _File) -> EditOutcome:
         original = self._originals.get(edit.file_path)
         if file.text is None and original is None:
             return EditOutcome(code=EditCode.ALREADY_APPLIED, detail="the file does not exist")
@@ -295,14 +297,14 @@ class _EditedTexts:
         file.text = None
         return EditOutcome(code=EditCode.APPLIED)
 
-    def _locate(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
+    def _locate_search(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         if not edit.search.strip():
             return EditOutcome(code=EditCode.NO_MATCH, detail="the search text is empty")
         whole = not only_symbols_shown(edit.file_path, self._rules, self._package)
         scopes = shown_ranges(file.spans, text)
         match = find(text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
         if not match.hits:
-            return self._unmatched(edit, text, whole=whole)
+            return self._outcome_without_match(edit, text, whole=whole)
         if len(match.hits) > 1:
             lines = tuple(line_of(text, hit.start) for hit in match.hits)
             return EditOutcome(code=EditCode.AMBIGUOUS, tier=match.tier, lines=lines)
@@ -317,7 +319,7 @@ class _EditedTexts:
             return EditOutcome(code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
         return _LocatedEdit(splice=fitted(text, hit.start, hit.end, shifted), tier=match.tier)
 
-    def _unmatched(self, edit: PatchEdit, text: str, *, whole: bool) -> EditOutcome:
+    def _outcome_without_match(self, edit: PatchEdit, text: str, *, whole: bool) -> EditOutcome:
         """What comes of a search text that does not occur where it may."""
         if not whole and find(text, edit.search).hits:
             return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
@@ -387,14 +389,14 @@ class _EditedTexts:
             return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
         return _LocatedEdit(splice=splice, tier=0)
 
-    def _splice(self, edit: PatchEdit, file: _File, text: str, found: _LocatedEdit) -> EditOutcome:
+    def _apply_splice(self, edit: PatchEdit, file: _File, text: str, found: _LocatedEdit) -> EditOutcome:
         splice = found.splice
         lines = (line_of(text, splice.start),)
         if text[splice.start : splice.end] == splice.text:
             detail = "the replacement is the text that stands there"
             return EditOutcome(code=EditCode.NO_CHANGE, tier=found.tier, lines=lines, detail=detail)
         core = splice.core(text)
-        if any(_overlap(core.start, core.end, start, end) for start, end in file.written):
+        if any(_spans_overlap(core.start, core.end, start, end) for start, end in file.written):
             detail = "an earlier edit of this answer already changes this place; join the two into one edit"
             return EditOutcome(code=EditCode.OVERLAP, tier=found.tier, lines=lines, detail=detail)
         delta = len(core.text) - (core.end - core.start)
@@ -412,7 +414,7 @@ class _EditedTexts:
             ending = "\r\n" if "\r\n" in text else "\n"
             added = "".join(f"{line}{ending}" for line in found.imports)
             imported = _LocatedEdit(splice=Splice(start=place, end=place, text=added), tier=found.tier)
-            self._splice(edit, file, text, imported)
+            self._apply_splice(edit, file, text, imported)
         return EditOutcome(code=EditCode.APPLIED, tier=found.tier, lines=lines)
 
 
@@ -424,7 +426,7 @@ def _refuse_code(path: str, before: str, after: str) -> EditOutcome | None:
     return None
 
 
-def _rstripped(text: str) -> str:
+def _rstrip_lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
@@ -435,7 +437,7 @@ def _fills_lines(text: str, hit: Hit) -> bool:
     return not before.strip() and not after.strip() and any(map(str.isalnum, text[hit.start : hit.end]))
 
 
-def _overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
+def _spans_overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
     """Whether two spans share characters, or an empty one lies strictly inside the other."""
     return start < other_end and other_start < end
 

@@ -85,7 +85,7 @@ class _Place(Struct, frozen=True, kw_only=True):
     def target(self) -> EditableDefinition | None:
         """The definition, if the file's syntax knows it."""
         name = self.symbol.rpartition(".")[2]
-        inside = (one for one in definitions(self.path, self.text) if self._holds(one))
+        inside = (one for one in definitions(self.path, self.text) if self._contains_definition(one))
         return next((one for one in inside if one.symbol.rpartition(".")[2] == name), None)
 
     def elsewhere(self) -> dict[str, str]:
@@ -93,10 +93,10 @@ class _Place(Struct, frozen=True, kw_only=True):
         return {
             one.symbol: self.text[one.start : one.end]
             for one in definitions(self.path, self.text)
-            if not self._holds(one)
+            if not self._contains_definition(one)
         }
 
-    def _holds(self, one: EditableDefinition) -> bool:
+    def _contains_definition(self, one: EditableDefinition) -> bool:
         return self.span[0] <= one.start and one.end <= self.span[1]
 
     def with_new(self, new: str) -> str:
@@ -116,10 +116,10 @@ class _Place(Struct, frozen=True, kw_only=True):
         return reindented(code, old, fixed=rows_in_strings(self.path, code))
 
     def parts(self) -> _Parts | None:
-        return _parts(self.path, self.text, self.span)
+        return _definition_parts(self.path, self.text, self.span)
 
     def parts_of(self, new: str) -> _Parts | None:
-        return _parts(self.path, self.with_new(new), (self.span[0], self.span[0] + len(new)))
+        return _definition_parts(self.path, self.with_new(new), (self.span[0], self.span[0] + len(new)))
 
 
 def whole_definition(
@@ -137,13 +137,13 @@ def whole_definition(
             else NoDefinition(reason=f"it does not name {name}")
         )
     bare, imports = _without_imports(path, answer, text)
-    found = _taken_from_class(place, target, bare) or _standing(place, target, bare)
+    found = _taken_from_class(place, target, bare) or _answer_as_is(place, target, bare)
     if isinstance(found, NoDefinition):
         return found
     body = None if found else _as_body(place, target, bare)
     full = found or body
     if full is None:
-        return NoDefinition(reason=_missing(place, target))
+        return NoDefinition(reason=_no_definition_reason(place, target))
     return WholeDefinition(
         text=_with_what_was_left_out(place, full), imports=imports, is_body=body is not None
     )
@@ -190,7 +190,9 @@ def _changed_around(place: _Place, target: EditableDefinition, source: str, foun
         plain = f"{target.scope.removesuffix(holder)}{one.symbol.removeprefix(outer)}"
         if one.symbol.startswith(f"{found.symbol}.") or f"{found.symbol}.".startswith(f"{one.symbol}."):
             continue
-        if plain not in known or _plain(known[plain]) != _plain(source[one.start : one.end]):
+        if plain not in known or _normalize_whitespace(known[plain]) != _normalize_whitespace(
+            source[one.start : one.end]
+        ):
             return f"it also writes {one.symbol}: write one edit for each definition"
         left = left.replace(source[one.start : one.end], "")
     lines = {line.strip() for line in place.text.split("\n")} | {"", "pass", "...", "}"}
@@ -200,7 +202,7 @@ def _changed_around(place: _Place, target: EditableDefinition, source: str, foun
     return f"it also changes the class around {target.symbol}: {extra[:HEAD_CHARS]}" if extra else ""
 
 
-def _standing(place: _Place, target: EditableDefinition, answer: str) -> str | NoDefinition | None:
+def _answer_as_is(place: _Place, target: EditableDefinition, answer: str) -> str | NoDefinition | None:
     """The answer as it is, without definitions that it only repeats; None if it does not define the target."""
     new = place.moved(answer, place.old)
     defined = place.defined_by(new)
@@ -222,7 +224,7 @@ def _without_repeated(place: _Place, new: str, others: list[EditableDefinition])
     full, known, start = place.with_new(new), place.elsewhere(), place.span[0]
     repeated = [one for one in others if one.symbol in known]
     for one in reversed(repeated):
-        if _plain(full[one.start : one.end]) != _plain(known[one.symbol]):
+        if _normalize_whitespace(full[one.start : one.end]) != _normalize_whitespace(known[one.symbol]):
             reason = f"it also changes {one.symbol}, which is defined elsewhere in the file: write one edit for each"
             return NoDefinition(reason=reason)
         new = new[: one.top - start] + new[one.end - start :]
@@ -260,8 +262,9 @@ def _is_whole(
     if nested or len(old) == 1:
         return not nested
     last, newest = old[-1], new[-1]
-    return _plain(old[0][1]) == _plain(new[0][1]) and (
-        _plain(last[1]) == _plain(newest[1]) or (last[0] == newest[0] and last[0] in ends)
+    return _normalize_whitespace(old[0][1]) == _normalize_whitespace(new[0][1]) and (
+        _normalize_whitespace(last[1]) == _normalize_whitespace(newest[1])
+        or (last[0] == newest[0] and last[0] in ends)
     )
 
 
@@ -284,7 +287,7 @@ def _with_what_was_left_out(place: _Place, text: str) -> str:
             full = full[:start] + place.text[above:below] + full[end:]
         elif not new.docstring:
             full = f"{full[:begin]}\n{old.docstring}{full[begin:]}"
-    return full if place.only or _plain(full) != _plain(place.old) else text
+    return full if place.only or _normalize_whitespace(full) != _normalize_whitespace(place.old) else text
 
 
 def _around_docstring(text: str, head_end: int, docstring: str) -> tuple[int, int]:
@@ -304,7 +307,7 @@ def _lacks_lead(place: _Place, old: _Parts, new: _Parts) -> bool:
     return bool(known) and not lead and old.parameters == new.parameters
 
 
-def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
+def _definition_parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
     """The outermost function or class in the span; None if there is none, or it has no body."""
     source = text.encode("utf-8", "replace")
     tree = tree_of(source, path)
@@ -312,7 +315,7 @@ def _parts(path: str, text: str, span: tuple[int, int]) -> _Parts | None:
         return None
     nodes = nodes_of(path)
     start, end = (len(text[:place].encode("utf-8", "replace")) for place in span)
-    for node in _nodes(tree.root_node, start, end):
+    for node in _nodes_in_span(tree.root_node, start, end):
         body = node.child_by_field_name("body")
         if node.type not in nodes.functions | nodes.classes or body is None:
             continue
@@ -339,7 +342,7 @@ def _parts_of(
         and not text[line : offset(first.start_byte)].strip()
     )
     parameters = node.child_by_field_name("parameters")
-    own = offset(_declaration(node, nodes).start_byte)
+    own = offset(_enclosing_declaration(node, nodes).start_byte)
     bounds = (0, 0)
     if statements:
         bounds = (_line_start(text, offset(statements[0].start_byte)), offset(statements[-1].end_byte))
@@ -362,7 +365,7 @@ def _statements(block: Node, nodes: Nodes) -> list[Node]:
     return found
 
 
-def _nodes(root: Node, start: int, end: int) -> Iterator[Node]:
+def _nodes_in_span(root: Node, start: int, end: int) -> Iterator[Node]:
     """The nodes that lie in the bytes from `start` to `end`, outer ones first."""
     waiting = [root]
     while waiting:
@@ -374,7 +377,7 @@ def _nodes(root: Node, start: int, end: int) -> Iterator[Node]:
         )
 
 
-def _declaration(node: Node, nodes: Nodes) -> Node:
+def _enclosing_declaration(node: Node, nodes: Nodes) -> Node:
     """The node, with the `const` or the field that gives it its name."""
     parent = node.parent
     while parent is not None and parent.type in nodes.naming | nodes.declarations:
@@ -394,8 +397,8 @@ def _without_imports(path: str, answer: str, text: str) -> tuple[str, tuple[str,
     if not above:
         return answer, ()
     rows = above[-1].end_point.row + 1
-    known = {_plain(line) for line in text.split("\n") if line == line.lstrip()}
-    lacking = tuple(one for one in map(node_text, above) if _plain(one) not in known)
+    known = {_normalize_whitespace(line) for line in text.split("\n") if line == line.lstrip()}
+    lacking = tuple(one for one in map(node_text, above) if _normalize_whitespace(one) not in known)
     return "\n".join(answer.split("\n")[rows:]).lstrip("\n"), lacking
 
 
@@ -417,7 +420,7 @@ def import_place(path: str, text: str, before: int) -> int:
     return sum(len(line) + 1 for line in lines[:row])
 
 
-def _missing(place: _Place, target: EditableDefinition) -> str:
+def _no_definition_reason(place: _Place, target: EditableDefinition) -> str:
     """That the answer does not define the target, and how it has to begin."""
     if place.only:
         return f"it does not define {target.symbol}"
@@ -438,7 +441,7 @@ def _line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
 
-def _plain(text: str) -> str:
+def _normalize_whitespace(text: str) -> str:
     """The text without white space at line ends, blank lines and common indentation."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     return textwrap.dedent("\n".join(lines))

@@ -146,7 +146,7 @@ class _Rows(Struct, kw_only=True):
 
     def offset(self, row: int, column: int) -> int:
         """The character offset of a column counted in bytes."""
-        return self.starts[row] + len(_column(self.lines[row], column, head=True))
+        return self.starts[row] + len(_slice_at_column(self.lines[row], column, head=True))
 
     def line_end(self, row: int) -> int:
         """Behind the last character of a line, without its line end."""
@@ -154,8 +154,8 @@ class _Rows(Struct, kw_only=True):
 
     def has_to_itself(self, first: Node, last: Node) -> bool:
         """Whether nothing but blanks and separators shares the lines from one node to another."""
-        before = _column(self.lines[first.start_point.row], first.start_point.column, head=True)
-        after = _column(self.lines[last.end_point.row], last.end_point.column, head=False)
+        before = _slice_at_column(self.lines[first.start_point.row], first.start_point.column, head=True)
+        after = _slice_at_column(self.lines[last.end_point.row], last.end_point.column, head=False)
         return not before.strip() and not after.strip(AFTER_DEFINITION)
 
     def top(self, row: int, name: str) -> int:
@@ -171,7 +171,7 @@ def definitions(path: str, text: str) -> tuple[EditableDefinition, ...]:
     """Each definition that has its lines to itself, in order of place. Empty if there is no grammar for the file, or it
     is too large to parse. A name may occur more than once (overloads, conditional definitions).
     """
-    source = _encoded(text)
+    source = _utf8_bytes(text)
     tree = tree_of(source, path)
     if tree is None:
         return ()
@@ -182,11 +182,14 @@ def definitions(path: str, text: str) -> tuple[EditableDefinition, ...]:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     rows = _Rows(lines=lines, starts=starts)
-    found = [_definition(one, rows, language.nodes) for one in _walk(tree.root_node, rows, language)]
+    found = [
+        _editable_definition(one, rows, language.nodes)
+        for one in _find_definition_nodes(tree.root_node, rows, language)
+    ]
     return tuple(sorted(found, key=lambda one: (one.start, -one.end, one.symbol)))
 
 
-def _walk(root: Node, rows: _Rows, language: Language) -> list[_DefinitionNodes]:
+def _find_definition_nodes(root: Node, rows: _Rows, language: Language) -> list[_DefinitionNodes]:
     """Each definition under `root` that has its lines to itself; comments and signatures are noted in `rows`."""
     found: list[_DefinitionNodes] = []
     nodes = language.nodes
@@ -208,11 +211,11 @@ def _walk(root: Node, rows: _Rows, language: Language) -> list[_DefinitionNodes]
                     found.append(replace(at, symbol=symbol))
         elif at.node.type == "comment" and rows.has_to_itself(at.node, at.node) and not _is_shebang(at.node):
             rows.comments[at.node.end_point.row] = at.node.start_point.row
-        stack.extend(_below(at, symbol, nodes))
+        stack.extend(_children_with_bounds(at, symbol, nodes))
     return found
 
 
-def _below(at: _DefinitionNodes, symbol: str, nodes: Nodes) -> Iterator[_DefinitionNodes]:
+def _children_with_bounds(at: _DefinitionNodes, symbol: str, nodes: Nodes) -> Iterator[_DefinitionNodes]:
     """The children of a node, each with what it begins and ends with."""
     decorator: Node | None = None
     wraps = at.node.type in nodes.wrappers and not any(child.type == "(" for child in at.node.children)
@@ -227,7 +230,7 @@ def _below(at: _DefinitionNodes, symbol: str, nodes: Nodes) -> Iterator[_Definit
             decorator = None
 
 
-def _definition(found: _DefinitionNodes, rows: _Rows, nodes: Nodes) -> EditableDefinition:
+def _editable_definition(found: _DefinitionNodes, rows: _Rows, nodes: Nodes) -> EditableDefinition:
     first, last = found.first.start_point.row, found.last.end_point.row
     end = rows.line_end(last)
     body = found.node.child_by_field_name("body")
@@ -239,7 +242,7 @@ def _definition(found: _DefinitionNodes, rows: _Rows, nodes: Nodes) -> EditableD
             rows.offset(body.end_point.row, body.end_point.column) - 1,
         )
     elif body is not None and found.node.type in nodes.classes:
-        before = _column(rows.lines[body.start_point.row], body.start_point.column, head=True)
+        before = _slice_at_column(rows.lines[body.start_point.row], body.start_point.column, head=True)
         inside = None if before.strip() else (rows.starts[body.start_point.row], end)
     return EditableDefinition(
         symbol=found.symbol,
@@ -255,11 +258,11 @@ def _is_shebang(comment: Node) -> bool:
     return comment.start_byte == 0 and (comment.text or b"").startswith(b"#!")
 
 
-def _encoded(text: str) -> bytes:
+def _utf8_bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _column(line: str, column: int, *, head: bool) -> str:
+def _slice_at_column(line: str, column: int, *, head: bool) -> str:
     """The line before or behind a column counted in bytes."""
     data = line.encode("utf-8", "replace")
     return (data[:column] if head else data[column:]).decode("utf-8", "replace")

@@ -52,7 +52,7 @@ def describe(result: PatchResult) -> str:
     lines = []
     for report in result.reports:
         if not report.code.accepted:
-            lines += _refusal(report)
+            lines += _refusal_lines(report)
     accepted = [str(report.index + 1) for report in result.reports if report.code.accepted]
     if accepted:
         lines.append(f"Without fault: edit {', '.join(accepted)}.")
@@ -60,7 +60,7 @@ def describe(result: PatchResult) -> str:
     return "\n".join(lines)
 
 
-def _refusal(report: EditReport) -> list[str]:
+def _refusal_lines(report: EditReport) -> list[str]:
     by_symbol = report.kind in {"symbol", "insert"}
     advice = ADVICE | ADVICE_ON_SYMBOLS if by_symbol else ADVICE
     lines = [f"Edit {report.index + 1} ({report.file_path}): {report.code.value}. {advice[report.code]}"]
@@ -99,10 +99,10 @@ def nearest(text: str, search: str) -> Nearest | None:
     wanted = search.strip("\n").split("\n")[:MAX_LINES]
     size = min(len(wanted), len(lines))
     best, best_ratio = -1, MIN_RATIO
-    words = _words(wanted)
-    for start in _candidates(lines, wanted, size):
+    words = _compared_words(wanted)
+    for start in _candidate_starts(lines, wanted, size):
         ratio = difflib.SequenceMatcher(
-            a=_words(lines[start : start + size]), b=words, autojunk=False
+            a=_compared_words(lines[start : start + size]), b=words, autojunk=False
         ).ratio()
         if ratio > best_ratio:
             best, best_ratio = start, ratio
@@ -136,11 +136,13 @@ def unseen_difference(near: Nearest) -> str:
             plain = (has + seeks).isascii() and not (has.isspace() or seeks.isspace())
             if plain and not any(alike >= {has, seeks} for alike in ALIKE):
                 return ""
-            return f": there, the file has {_name(has)}, and the search text {_name(seeks)}"
+            return (
+                f": there, the file has {_character_name(has)}, and the search text {_character_name(seeks)}"
+            )
     return ""
 
 
-def _name(character: str) -> str:
+def _character_name(character: str) -> str:
     if not character:
         return "the line's end"
     return (
@@ -148,7 +150,7 @@ def _name(character: str) -> str:
     )
 
 
-def _candidates(lines: list[str], wanted: list[str], size: int) -> list[int]:
+def _candidate_starts(lines: list[str], wanted: list[str], size: int) -> list[int]:
     """Starts of the windows that share most lines with `wanted`, best first, then the earliest."""
     bare = [line.strip() for line in lines]
     weights = Counter({line.strip(): 1 for line in wanted if line.strip()})
@@ -160,16 +162,16 @@ def _candidates(lines: list[str], wanted: list[str], size: int) -> list[int]:
     for start in range(1, len(lines) - size + 1):
         score += shared[start + size - 1] - shared[start - 1]
         scores.append(score)
-    aligned = [_aligned(bare, wanted, start) for start in range(len(scores))]
+    aligned = [_is_aligned(bare, wanted, start) for start in range(len(scores))]
     order = sorted(range(len(scores)), key=lambda start: (-scores[start], -aligned[start], start))
     return order[:CANDIDATES]
 
 
-def _words(lines: list[str]) -> list[str]:
+def _compared_words(lines: list[str]) -> list[str]:
     return WORD.findall("\n".join(lines))[:MAX_COMPARED_WORDS]
 
 
-def _aligned(bare: list[str], wanted: list[str], start: int) -> bool:
+def _is_aligned(bare: list[str], wanted: list[str], start: int) -> bool:
     return bare[start] == wanted[0].strip()
 
 

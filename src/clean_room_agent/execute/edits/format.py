@@ -146,7 +146,7 @@ def find_tags(text: str, *, indented: bool, inline: bool) -> tuple[Tag, ...]:
         for match in _line_tags(line, indented=indented, inline=inline):
             start = offset + match.start()
             gap = text[tags[-1].end if tags else 0 : start]
-            tags.append(_tag(match, offset=offset, line=number, tight=_is_gap(gap)))
+            tags.append(_tag_from_match(match, offset=offset, line=number, tight=_is_gap(gap)))
         offset += len(line) + 1
     return tuple(tags)
 
@@ -213,7 +213,7 @@ def _skip_blanks(line: str, position: int) -> int:
     return position if match is None else match.end()
 
 
-def _tag(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
+def _tag_from_match(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
     attributes = tuple(
         (one["name"].lower(), one["double"] or one["quoted"] or one["odd"] or one["bare"] or "")
         for one in ATTRIBUTE.finditer(match["attributes"] or "")
@@ -270,7 +270,7 @@ def _without_fence_of_document(path: str, text: str) -> str:
     """A document without the fence around the whole of it, which only Markdown may have of its own."""
     lines = text.strip("\n").split("\n")
     opening, closing = FENCE_LINE.match(lines[0]), FENCE_LINE.match(lines[-1])
-    if opening is None or closing is None or len(lines) < 2 or not _closes(closing, opening):
+    if opening is None or closing is None or len(lines) < 2 or not _closes_fence(closing, opening):
         return text
     is_plain = path.endswith(".txt") and not any(map(FENCE_LINE.match, lines[1:-1]))
     return "\n".join(lines[1:-1]) if is_plain or opening["info"].strip().lower() in MARKDOWN else text
@@ -289,7 +289,7 @@ def _without_fence(text: str, path: str, *, alone: bool) -> str | None:
     if not marks:
         return None
     (first, opening), (last, closing) = marks[0], marks[-1]
-    if (first, last) == (0, len(lines) - 1) and last and _closes(closing, opening):
+    if (first, last) == (0, len(lines) - 1) and last and _closes_fence(closing, opening):
         inner = "\n".join(lines[1:-1])
         second = marks[1][1] if marks[1][0] == 1 else None
         twice = alone and len(lines) > 2 and second is not None and second["mark"] == opening["mark"]
@@ -312,7 +312,7 @@ def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str
     missing.
     """
     (first, opening), (last, closing) = marks[0], marks[-1]
-    if len(marks) > 2 or (len(marks) == 2 and not _closes(closing, opening)):
+    if len(marks) > 2 or (len(marks) == 2 and not _closes_fence(closing, opening)):
         return None
     if len(marks) == 1:
         if first == len(lines) - 1 and not opening["info"].strip():
@@ -328,7 +328,7 @@ def _block_among_sentences(lines: list[str], marks: list[tuple[int, re.Match[str
     return "\n".join(lines[first + 1 : last])
 
 
-def _closes(closing: re.Match[str], opening: re.Match[str]) -> bool:
+def _closes_fence(closing: re.Match[str], opening: re.Match[str]) -> bool:
     return not closing["info"].strip() and closing["mark"].startswith(opening["mark"])
 
 
@@ -354,11 +354,15 @@ def edit_grammar(
         files, new, gone = [ANY_FILE], [""], [""]
     named = [one for one in files if one.names is None or one.names]
     rules = {
-        "edited": _either(_path(one.path) for one in files),
-        "rewritten": _either(f'{_path(one.path)} "\\" symbol=\\"" {_names(one)}' for one in named),
-        "inserted": _either(f'{_path(one.path)} "\\" " side "=\\"" {_names(one)}' for one in named),
-        "created": _either(map(_path, new)),
-        "deleted": _either(map(_path, gone)),
+        "edited": _grammar_choice(_path_rule(one.path) for one in files),
+        "rewritten": _grammar_choice(
+            f'{_path_rule(one.path)} "\\" symbol=\\"" {_names_rule(one)}' for one in named
+        ),
+        "inserted": _grammar_choice(
+            f'{_path_rule(one.path)} "\\" " side "=\\"" {_names_rule(one)}' for one in named
+        ),
+        "created": _grammar_choice(map(_path_rule, new)),
+        "deleted": _grammar_choice(map(_path_rule, gone)),
     }
     forms: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("edited", ("edit",), EDIT),
@@ -366,13 +370,13 @@ def edit_grammar(
         ("created", ("create",), CREATE),
         ("deleted", ("delete",), DELETE),
     )
-    blocks = _either(block for rule, names, _ in forms if rules[rule] for block in names)
+    blocks = _grammar_choice(block for rule, names, _ in forms if rules[rule] for block in names)
     texts = "".join(text for rule, _, text in forms if rules[rule])
     written = "".join(f"{name} ::= {way}\n" for name, way in rules.items() if way)
     return f"{FORMS}block ::= {blocks}\n{texts}{written}{''.join(_line_rules())}"
 
 
-def _either(ways: Iterable[str]) -> str:
+def _grammar_choice(ways: Iterable[str]) -> str:
     return " | ".join(dict.fromkeys(ways))
 
 
@@ -380,13 +384,13 @@ def _can_be_quoted(text: str) -> bool:
     return '"' not in text and text.isprintable()
 
 
-def _path(path: str) -> str:
-    return _literal(path) if path else ANY_PATH
+def _path_rule(path: str) -> str:
+    return _grammar_literal(path) if path else ANY_PATH
 
 
-def _names(file: Editable) -> str:
+def _names_rule(file: Editable) -> str:
     known = [name for name in file.names or () if _can_be_quoted(name)]
-    return f"({_either(map(_literal, known))})" if 0 < len(known) <= MAX_NAMES else ANY_NAME
+    return f"({_grammar_choice(map(_grammar_literal, known))})" if 0 < len(known) <= MAX_NAMES else ANY_NAME
 
 
 def _line_rules() -> Iterator[str]:
@@ -410,5 +414,5 @@ def _line_rules() -> Iterator[str]:
         yield f"{name} ::= {' | '.join(ways)}\n"
 
 
-def _literal(text: str) -> str:
+def _grammar_literal(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

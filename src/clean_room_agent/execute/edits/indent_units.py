@@ -36,8 +36,8 @@ def units_of(path: str, file: str, search: str, replacement: str) -> tuple[str, 
         return search, replacement
     there = frozenset(file.split("\n"))
     return (
-        search if found else _translated(path, search, ours, theirs, there),
-        _translated(path, replacement, ours, theirs, there),
+        search if found else _convert_indentation(path, search, ours, theirs, there),
+        _convert_indentation(path, replacement, ours, theirs, there),
     )
 
 
@@ -94,7 +94,7 @@ def _unit_beside(file: str, search: str, text: str, theirs: str) -> str:
     return own[: len(own) // depth] if depth and len(own) % depth == 0 else ""
 
 
-def _translated(path: str, text: str, unit: str, other: str, there: Collection[str]) -> str:
+def _convert_indentation(path: str, text: str, unit: str, other: str, there: Collection[str]) -> str:
     fixed = rows_in_strings(path, text)
     lines = text.split("\n")
     above = 0

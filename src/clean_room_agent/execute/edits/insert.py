@@ -57,9 +57,9 @@ def insertion(
         EditableDefinition(symbol=one.symbol, top=one.start, start=one.start, end=one.end) for one in shown
     )
     targets = named(known, edit.symbol) or named(others, edit.symbol)
-    content = _bare(edit.replacement)
+    content = _strip_blank_lines(edit.replacement)
     if not targets:
-        return EditOutcome(code=EditCode.NO_MATCH, detail=_unknown(edit, known or others))
+        return EditOutcome(code=EditCode.NO_MATCH, detail=_unknown_symbol_detail(edit, known or others))
     if len(targets) > 1:
         detail = f"{edit.symbol} is defined more than once; name another neighbour, or use <search>"
         lines = tuple(line_of(text, one.start) for one in targets)
@@ -69,14 +69,14 @@ def insertion(
     target = _last_written(targets[0], known, written) if edit.place == "after" else targets[0]
     if edit.place == "in" and target.braces and target.body and not text[slice(*target.body)].strip():
         return _between_braces(text, content, target)
-    spot = _spot(edit, text, content, target, known)
+    spot = _insertion_spot(edit, text, content, target, known)
     if spot is None:
         detail = f"{edit.symbol} is no class with a body on lines of its own; use after=, before= or <search>"
         return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
-    return _at(text, reindented(content, spot.model), spot)
+    return _splice_at_spot(text, reindented(content, spot.model), spot)
 
 
-def _unknown(edit: PatchEdit, known: tuple[EditableDefinition, ...]) -> str:
+def _unknown_symbol_detail(edit: PatchEdit, known: tuple[EditableDefinition, ...]) -> str:
     """That the symbol is not in the file, and which names are near."""
     names = dict.fromkeys(one.symbol for one in known)
     last = edit.symbol.rpartition(".")[2]
@@ -95,7 +95,7 @@ def _last_written(
     return below[-1] if below else target
 
 
-def _spot(
+def _insertion_spot(
     edit: PatchEdit,
     text: str,
     content: str,
@@ -109,7 +109,7 @@ def _spot(
             offset=target.end if after else target.top,
             below=after,
             model=text[target.start : target.end],
-            gap=_gap(edit, text, content, target, known),
+            gap=_gap_size(edit, text, content, target, known),
         )
     if target.body is None:
         return None
@@ -122,7 +122,7 @@ def _spot(
     body = text[start:end].rstrip()
     if members:
         model = text[members[-1].start : members[-1].end]
-        gap = _gap(edit, text, content, members[-1], known)
+        gap = _gap_size(edit, text, content, members[-1], known)
     else:
         own = body.partition("\n")[2] if target.braces else body
         model = (
@@ -132,20 +132,20 @@ def _spot(
     return _Spot(offset=start + len(body), below=True, model=model, gap=gap)
 
 
-def _at(text: str, new: str, spot: _Spot) -> Splice | EditOutcome:
+def _splice_at_spot(text: str, new: str, spot: _Spot) -> Splice | EditOutcome:
     """`new` at its place, with as many blank lines on both sides as there should be."""
     above, below = text[: spot.offset], text[spot.offset :]
-    if _stands(above, below, new):
+    if _is_already_there(above, below, new):
         return EditOutcome(code=EditCode.ALREADY_APPLIED)
     ending = _line_end(text, spot.offset)
     if spot.below:
-        new = "\n" * (spot.gap + 1) + new + "\n" * _lacking(below, new, spot.gap)
+        new = "\n" * (spot.gap + 1) + new + "\n" * _lacking_below(below, new, spot.gap)
     else:
         new = "\n" * _lacking_above(above, new, spot.gap) + new + "\n" * (spot.gap + 1)
     return Splice(start=spot.offset, end=spot.offset, text=new.replace("\n", ending))
 
 
-def _stands(above: str, below: str, new: str) -> bool:
+def _is_already_there(above: str, below: str, new: str) -> bool:
     """Whether the lines next to the place, ignoring blank ones, are already `new`."""
     over = above.replace("\r\n", "\n").rstrip("\n")
     under = below.replace("\r\n", "\n").lstrip("\n")
@@ -162,7 +162,7 @@ def _between_braces(text: str, content: str, target: EditableDefinition) -> Spli
     return Splice(start=start, end=end, text=f"\n{new}\n{outer}".replace("\n", ending))
 
 
-def _gap(
+def _gap_size(
     edit: PatchEdit,
     text: str,
     content: str,
@@ -189,7 +189,7 @@ def _gap(
     return 1 if indentation(text[target.start : target.end]) else 2
 
 
-def _lacking(below: str, new: str, gap: int) -> int:
+def _lacking_below(below: str, new: str, gap: int) -> int:
     """Number of blank lines to add below `new`, if code of its own depth follows."""
     following = below.lstrip("\r\n \t")
     if not following:
@@ -211,7 +211,7 @@ def _lacking_above(above: str, new: str, gap: int) -> int:
     return max(gap - blank, 0)
 
 
-def _bare(content: str) -> str:
+def _strip_blank_lines(content: str) -> str:
     """`content` without the blank lines around it."""
     lines = content.replace("\r\n", "\n").split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]

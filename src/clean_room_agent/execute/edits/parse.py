@@ -93,17 +93,17 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
     """The answer's edits in order, at least one, or why there are none: "empty" if it has no block, "truncated" if it ended
     too early or a tag is not closed, else "format". Never raises.
     """
-    body = _normalised(text)
+    body = _normalize_answer(text)
     bad = UNWRITABLE.search(body)
     if bad is not None:
         line = body.count("\n", 0, bad.start()) + 1
         return ParseFault(kind="format", fault=f"line {line} holds a character that no text file may hold")
     strict = find_tags(body, indented=False, inline=False)
     loose = find_tags(body, indented=True, inline=True)
-    blocks = _blocks(body, strict)
+    blocks = _parse_blocks(body, strict)
     if not blocks or _leaves_out(blocks, loose):
-        blocks = _blocks(body, loose)
-    read = _edits(blocks) if blocks else None
+        blocks = _parse_blocks(body, loose)
+    read = _edits_from_blocks(blocks) if blocks else None
     if isinstance(read, tuple):
         return read
     if NAMED_BELOW.search(body):
@@ -112,20 +112,20 @@ def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
         return read
     if not loose and ENTITY.search(body):
         return parse_edits(unescaped(body, ""))
-    broken = any(_opens_block(tag) for tag in strict) and not _blocks(body, strict)
-    return _diagnose(strict if broken else loose)
+    broken = any(_opens_block(tag) for tag in strict) and not _parse_blocks(body, strict)
+    return _diagnose_tags(strict if broken else loose)
 
 
-def _normalised(text: str) -> str:
+def _normalize_answer(text: str) -> str:
     r"""`text` with `\n` line ends and blanked thinking; line numbers stay those of the answer."""
     body = text.removeprefix("\ufeff").replace("\r\n", "\n")
     start, end = answer_span(body)
     return "\n" * body.count("\n", 0, start) + BULLET.sub("", body[start:end])
 
 
-def _blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:
+def _parse_blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:
     """The blocks of a well-formed answer; none if no reading of these tags is well formed."""
-    closers = _closers(tags)
+    closers = _find_closers(tags)
     if closers is None:
         return ()
     blocks: list[_Block] = []
@@ -156,7 +156,7 @@ def _leaves_out(blocks: tuple[_Block, ...], loose: tuple[Tag, ...]) -> bool:
     return False
 
 
-def _closers(tags: tuple[Tag, ...]) -> dict[int, int] | None:
+def _find_closers(tags: tuple[Tag, ...]) -> dict[int, int] | None:
     """For each tag that may open a content, where that content ends; None if the whole is not well formed.
 
     Read from the end, so that "is the rest well formed?" is known at each tag: the work is linear in the tags.
@@ -194,7 +194,7 @@ def _opens_block(tag: Tag) -> bool:
     return not tag.closes and tag.name in {"edit", "insert", "create", "delete"}
 
 
-def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
+def _edits_from_blocks(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
     edits: list[PatchEdit] = []
     for block in blocks:
         named = unescaped(next(filter(None, map(block.tag.attribute, FILE)), ""), "")
@@ -206,43 +206,43 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
         if block.tag.name == "delete":
             edits.append(PatchEdit(kind="delete", file_path=path))
         elif block.tag.name == "create":
-            text = _content(block.contents[0][1]) if block.contents else ""
+            text = _content_text(block.contents[0][1]) if block.contents else ""
             edits.append(PatchEdit(kind="create", file_path=path, replacement=_whole_file(path, text)))
         elif block.tag.name == "insert":
-            insert = _insert(block, path)
+            insert = _insert_edit(block, path)
             if isinstance(insert, ParseFault):
                 return insert
             edits.append(insert)
         else:
-            edits.extend(_changes(block, path))
+            edits.extend(_replacement_edits(block, path))
     return tuple(edits)
 
 
-def _insert(block: _Block, path: str) -> PatchEdit | ParseFault:
+def _insert_edit(block: _Block, path: str) -> PatchEdit | ParseFault:
     named = [(place, block.tag.attribute(place)) for place in PLACES if block.tag.attribute(place)]
     if len(named) != 1:
         fault = f'line {block.tag.line}: <insert> needs one of after="...", before="..." and in="..."'
         return ParseFault(kind="format", fault=fault)
     ((place, symbol),) = named
     symbol = KEYWORD.sub("", symbol)
-    (text,) = unfence(path, (_content(block.contents[0][1]),))
+    (text,) = unfence(path, (_content_text(block.contents[0][1]),))
     return PatchEdit(kind="insert", file_path=path, symbol=symbol, place=place, replacement=text)
 
 
-def _changes(block: _Block, path: str) -> list[PatchEdit]:
+def _replacement_edits(block: _Block, path: str) -> list[PatchEdit]:
     if block.contents[0][0].name == "replacement":
-        (text,) = unfence(path, (_content(block.contents[0][1]),))
+        (text,) = unfence(path, (_content_text(block.contents[0][1]),))
         symbol = KEYWORD.sub("", block.tag.attribute("symbol"))
         return [PatchEdit(kind="symbol", file_path=path, symbol=symbol, replacement=text)]
     changes = []
     for index in range(0, len(block.contents), 2):
         (_, raw), (_, new) = block.contents[index : index + 2]
-        search, replacement = unfence(path, (_content(raw), _content(new)))
+        search, replacement = unfence(path, (_content_text(raw), _content_text(new)))
         changes.append(PatchEdit(kind="edit", file_path=path, search=search, replacement=replacement))
     return changes
 
 
-def _content(raw: str) -> str:
+def _content_text(raw: str) -> str:
     """The text between two tags, without the line break (and blanks on the tag's own line) next to each."""
     head, line_break, body = raw.partition("\n")
     text = body if line_break and not head.strip(" \t") else raw
@@ -258,7 +258,7 @@ def _whole_file(path: str, text: str) -> str:
     return text.removeprefix("\ufeff") + "\n" if text else ""
 
 
-def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
+def _diagnose_tags(tags: tuple[Tag, ...]) -> ParseFault:
     """What is wrong with an answer that is not well formed, read from its beginning."""
     if not tags:
         return ParseFault(kind="empty", fault=f"the answer holds no {BLOCKS} block")
@@ -267,9 +267,9 @@ def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
         tag = tags[index]
         following = _NEXT[state].get(tag.key)
         if following is None:
-            return _unexpected(state, tag, opening)
+            return _unexpected_tag_fault(state, tag, opening)
         if state is not _State.OUTSIDE and not tag.tight:
-            fault = f"line {tag.line}: text stands before {_shown(tag)} where none may be"
+            fault = f"line {tag.line}: text stands before {_tag_text(tag)} where none may be"
             return ParseFault(kind="format", fault=fault)
         opening = tag if _opens_block(tag) else opening
         state = following
@@ -277,25 +277,25 @@ def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
             closing, state = _CLOSING[state]
             end = next((other for other in range(index + 1, len(tags)) if tags[other].key == closing), None)
             if end is None:
-                return _unclosed(tag)
+                return _unclosed_tag_fault(tag)
             index = end
         index += 1
-    return _unclosed(opening)
+    return _unclosed_tag_fault(opening)
 
 
-def _unexpected(state: _State, tag: Tag, opening: Tag) -> ParseFault:
+def _unexpected_tag_fault(state: _State, tag: Tag, opening: Tag) -> ParseFault:
     if state is _State.REPLACED or (state is not _State.OUTSIDE and _opens_block(tag)):
-        return _unclosed(opening)
+        return _unclosed_tag_fault(opening)
     expected = BLOCKS if state is _State.OUTSIDE else f"<{list(_NEXT[state])[-1]}>"
-    fault = f"line {tag.line}: expected {expected}, found {_shown(tag)}"
+    fault = f"line {tag.line}: expected {expected}, found {_tag_text(tag)}"
     return ParseFault(kind="format", fault=fault)
 
 
-def _unclosed(tag: Tag) -> ParseFault:
-    return ParseFault(kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed")
+def _unclosed_tag_fault(tag: Tag) -> ParseFault:
+    return ParseFault(kind="truncated", fault=f"line {tag.line}: {_tag_text(tag)} is never closed")
 
 
-def _shown(tag: Tag) -> str:
+def _tag_text(tag: Tag) -> str:
     return f"</{tag.name}>" if tag.closes else f"<{tag.name}>"
 
 
@@ -320,34 +320,36 @@ def render_edit(edit: PatchEdit) -> str:
     if edit.kind == "delete":
         return f"<delete {head}/>\n"
     if edit.kind == "create":
-        (text,) = _kept(edit.file_path, (edit.replacement.removesuffix("\n"),))
+        (text,) = _fence_if_needed(edit.file_path, (edit.replacement.removesuffix("\n"),))
         return f"<create {head}>\n" + (f"{text}\n" if edit.replacement else "") + "</create>\n"
     if edit.kind == "symbol":
-        (text,) = _kept(edit.file_path, (edit.replacement,))
+        (text,) = _fence_if_needed(edit.file_path, (edit.replacement,))
         head += f" symbol={quote}{edit.symbol}{quote}"
-        return f"<edit {head}>\n<replacement>\n{_block(text)}</replacement>\n</edit>\n"
+        return f"<edit {head}>\n<replacement>\n{_with_line_break(text)}</replacement>\n</edit>\n"
     if edit.kind == "insert":
-        (text,) = _kept(edit.file_path, (edit.replacement,))
-        return f"<insert {head} {edit.place}={quote}{edit.symbol}{quote}>\n{_block(text)}</insert>\n"
-    search, replacement = _kept(edit.file_path, (edit.search, edit.replacement))
+        (text,) = _fence_if_needed(edit.file_path, (edit.replacement,))
+        return (
+            f"<insert {head} {edit.place}={quote}{edit.symbol}{quote}>\n{_with_line_break(text)}</insert>\n"
+        )
+    search, replacement = _fence_if_needed(edit.file_path, (edit.search, edit.replacement))
     return (
-        f"<edit {head}>\n<search>\n{_block(search)}</search>\n"
-        f"<replacement>\n{_block(replacement)}</replacement>\n</edit>\n"
+        f"<edit {head}>\n<search>\n{_with_line_break(search)}</search>\n"
+        f"<replacement>\n{_with_line_break(replacement)}</replacement>\n</edit>\n"
     )
 
 
-def _block(text: str) -> str:
+def _with_line_break(text: str) -> str:
     return f"{text}\n" if text else ""
 
 
-def _kept(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _fence_if_needed(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """`texts` such that reading them takes nothing off: those that look fenced get a longer fence around them."""
     if unfence(path, texts) == texts:
         return texts
-    return tuple(f"{_fence(text)}\n{text}\n{_fence(text)}" if text else "" for text in texts)
+    return tuple(f"{_longer_fence(text)}\n{text}\n{_longer_fence(text)}" if text else "" for text in texts)
 
 
-def _fence(text: str) -> str:
+def _longer_fence(text: str) -> str:
     length = 3
     while "`" * length in text:
         length += 1

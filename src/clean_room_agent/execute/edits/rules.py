@@ -120,13 +120,13 @@ def path_fault(path: str) -> str:
 
 def is_control_path(path: str) -> bool:
     """Whether `path` is, or is inside, something that controls git or cra itself, however the name is disguised."""
-    segments = [_plain(segment) for segment in path.split("/")]
+    segments = [_plain_segment(segment) for segment in path.split("/")]
     return segments[-1] in CONTROL_FILES or any(
         segment in CONTROL_FOLDERS or SHORT_ALIAS.match(segment) is not None for segment in segments
     )
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """The name as file systems compare it that fold case or normalize Unicode."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
@@ -145,7 +145,7 @@ def _segment_fault(segment: str) -> str:
     return ""
 
 
-def _plain(segment: str) -> str:
+def _plain_segment(segment: str) -> str:
     """The name as seen by file systems that fold case, width or invisible characters."""
     folded = INVISIBLE.sub("", unicodedata.normalize("NFKC", segment.split(":", 1)[0]))
     kept = (character for character in folded if unicodedata.category(character) not in HIDDEN_CATEGORIES)
@@ -209,7 +209,7 @@ class Places(Collection[str]):
                 return f"{here} is {what}, so nothing can be inside it"
             names = self._names_in(folder, made, gone)
             if name not in names:
-                twin = next((other for other in sorted(names) if _folded(other) == _folded(name)), "")
+                twin = next((other for other in sorted(names) if _fold_case(other) == _fold_case(name)), "")
                 return f"only letter case or Unicode form tells it from {folder}{twin}" if twin else ""
             folder = f"{here}/"
         return f"{path} is a folder"
@@ -276,13 +276,13 @@ def refuse_path(
     outside = rules.places.outside(edit.file_path)
     if outside:
         return EditOutcome(code=EditCode.PROTECTED, detail=outside)
-    protection = _protection(edit.file_path, rules, exists=exists)
+    protection = _protection_reason(edit.file_path, rules, exists=exists)
     if protection:
         return EditOutcome(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")
     return _refuse_unplanned(edit, rules, package)
 
 
-def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
+def _protection_reason(path: str, rules: EditRules, *, exists: bool) -> str:
     """What protects the file, whatever the edit; "" if nothing does."""
     if is_control_path(path):
         return "steers git or cra and is never edited"
@@ -301,7 +301,7 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
 def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage) -> EditOutcome | None:
     path, role = edit.file_path, rules.role(edit.file_path)
     if role is None and not _is_shown(path, package):
-        detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable(rules, package))}"
+        detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable_paths(rules, package))}"
         return EditOutcome(code=EditCode.WRONG_FILE, detail=detail)
     if edit.kind == "delete" and role != "delete":
         return EditOutcome(
@@ -353,7 +353,7 @@ def _is_shown(path: str, package: ContextPackage) -> bool:
     return any(item.path == path for item in package.primary())
 
 
-def _editable(rules: EditRules, package: ContextPackage) -> list[str]:
+def _editable_paths(rules: EditRules, package: ContextPackage) -> list[str]:
     return sorted({target.path for target in rules.targets} | {item.path for item in package.primary()})
 
 
@@ -412,12 +412,12 @@ def _is_python_body(lines: list[str], index: int, file_text: str) -> bool:
     above = [number for number in range(index - 1, -1, -1) if _without_comment(lines[number]).strip()]
     if above and lines[above[0]].lstrip().startswith((">>>", "...", "Traceback")):
         return True
-    indent = _indent(lines[index])
+    indent = _indent_width(lines[index])
     below = next((line for line in lines[index + 1 :] if line.strip()), "")
-    header = next((number for number in above if _indent(lines[number]) < indent), None)
+    header = next((number for number in above if _indent_width(lines[number]) < indent), None)
     if (
         header is None
-        or (below and _indent(below) >= indent)
+        or (below and _indent_width(below) >= indent)
         or not _without_comment(lines[header]).endswith(":")
     ):
         return False
@@ -426,7 +426,8 @@ def _is_python_body(lines: list[str], index: int, file_text: str) -> bool:
         return False
     if lines[header].lstrip().startswith(")"):
         header = next(
-            (n for n in range(header - 1, -1, -1) if _indent(lines[n]) <= _indent(lines[header])), header
+            (n for n in range(header - 1, -1, -1) if _indent_width(lines[n]) <= _indent_width(lines[header])),
+            header,
         )
     definition = DEFINITION.match(lines[header])
     if definition is None or _is_exempt(lines, header):
@@ -447,9 +448,9 @@ def _without_comment(line: str) -> str:
 def _is_exempt(lines: list[str], header: int) -> bool:
     """Whether the function is decorated as a stub or is in an abstract class."""
     for line in reversed(lines[:header]):
-        if EXEMPT_DECORATOR.match(line) and _indent(line) == _indent(lines[header]):
+        if EXEMPT_DECORATOR.match(line) and _indent_width(line) == _indent_width(lines[header]):
             return True
-        if line.strip() and _indent(line) < _indent(lines[header]):
+        if line.strip() and _indent_width(line) < _indent_width(lines[header]):
             return EXEMPT_CLASS.match(line) is not None
     return False
 
@@ -465,5 +466,5 @@ def _has_body(name: str, file_text: str) -> bool:
     return False
 
 
-def _indent(line: str) -> int:
+def _indent_width(line: str) -> int:
     return len(line) - len(line.lstrip())

@@ -30,7 +30,7 @@ def smaller_changes(path: str, symbol: str, before: str, after: str) -> list[str
     if len(old) != len(new) or len(changed) != 1:
         return []
     (at,) = changed
-    texts = ("\n".join((*old[:at], line, *old[at + 1 :])) for line in _ways(old[at], new[at]))
+    texts = ("\n".join((*old[:at], line, *old[at + 1 :])) for line in _partly_changed_lines(old[at], new[at]))
     good = (
         text
         for text in dict.fromkeys(texts)
@@ -41,25 +41,25 @@ def smaller_changes(path: str, symbol: str, before: str, after: str) -> list[str
     return list(itertools.islice(good, MOST_WAYS))
 
 
-def _ways(old: str, new: str) -> list[str]:
+def _partly_changed_lines(old: str, new: str) -> list[str]:
     """The old line with some of what is changed in it."""
     before, after = TOKEN.findall(old), TOKEN.findall(new)
     codes = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
     parts = [number for number, code in enumerate(codes) if code[0] != "equal"]
     if len(parts) > MOST_PARTS:
         return []
-    sizes = {number: sum(_length(codes[number])) for number in parts}
+    sizes = {number: sum(_opcode_lengths(codes[number])) for number in parts}
     some = [chosen for count in range(1, len(parts)) for chosen in itertools.combinations(parts, count)]
     some.sort(key=lambda chosen: sum(sizes[number] for number in chosen))
-    return [_with(before, after, codes, chosen) for chosen in some]
+    return [_apply_opcodes(before, after, codes, chosen) for chosen in some]
 
 
-def _length(code: tuple[str, int, int, int, int]) -> tuple[int, int]:
+def _opcode_lengths(code: tuple[str, int, int, int, int]) -> tuple[int, int]:
     _, start, end, new_start, new_end = code
     return end - start, new_end - new_start
 
 
-def _with(
+def _apply_opcodes(
     before: Sequence[str],
     after: Sequence[str],
     codes: Sequence[tuple[str, int, int, int, int]],

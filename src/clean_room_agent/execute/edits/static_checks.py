@@ -47,7 +47,7 @@ def syntax_fault(path: str, before: str, after: str) -> str:
         return ""
     error = language.syntax_error(before, after)
     if error is None:
-        return _unpaired(path, before, after)
+        return _unpaired_bracket(path, before, after)
     line, message = error
     return _in_words(after, line, message) if message else ""
 
@@ -73,7 +73,7 @@ def undefined_names(path: str, before: str, after: str) -> Mapping[str, int]:
     )
 
 
-def _unpaired(path: str, before: str, after: str) -> str:
+def _unpaired_bracket(path: str, before: str, after: str) -> str:
     """The first bracket or quote without its other half, if tree-sitter suspects `after` and did not suspect `before`."""
     new = tree_of(after.encode("utf-8", "replace"), path)
     if (
@@ -137,11 +137,11 @@ def _lost_definitions(path: str, symbol: str, before: str, after: str) -> list[s
 
 def is_same_code(path: str, before: str, after: str) -> bool:
     """Whether two texts differ in nothing but comments, docstrings and white space between tokens."""
-    return before == after or _tokens(path, before) == _tokens(path, after)
+    return before == after or _syntax_tokens(path, before) == _syntax_tokens(path, after)
 
 
 @lru_cache(maxsize=2)  # many answers are compared with one text
-def _tokens(path: str, text: str) -> list[str]:
+def _syntax_tokens(path: str, text: str) -> list[str]:
     """What the language reads of the text: its tokens, and where blocks begin and end."""
     tree = tree_of(text.encode("utf-8", "surrogatepass"), path)
     if tree is None:

@@ -128,13 +128,13 @@ def requests(
     visible = shown(parsed, place)
     if visible is None:
         return
-    tellings = _tellings(assignment)
+    tellings = _usable_tellings(assignment)
     builder = _Builder(parsed, visible, assignment, first=tellings[0])
     asked: set[tuple[str, str, int, int]] = set()
     waiting = [
         (rank + STRIDE * way, rank, way, mask, telling, draw)
         for rank, masks in enumerate(masks_by_line(parsed, place))
-        for way, (mask, telling, draw) in enumerate(_ways(masks, tellings))
+        for way, (mask, telling, draw) in enumerate(_ways_to_ask(masks, tellings))
     ]
     heapq.heapify(waiting)
     put_off: set[tuple[int, int]] = set()
@@ -172,13 +172,13 @@ def apply(place: Place, text: str, mask: Mask, answer: str, opening: Opening | N
     if opening is not None:
         tried = [(mask, opening.around(answer))] if answer.strip() else []
     else:
-        tried = [(mask, written) for written in _readings(parsed, mask, answer)]
+        tried = [(mask, written) for written in _answer_readings(parsed, mask, answer)]
         tried += _around_what_stands_there(parsed, place, mask, answer)
     statement = next(statement_at(parsed, place, mask.first_line), mask) if mask.kind == "line" else mask
     if statement.first_line == mask.first_line < statement.last_line:  # models end what they have begun
         tried += [(statement, written) for _, written in tried]
     for replaced, written in tried:
-        after = _replaced(parsed, replaced, written)
+        after = _replace_mask(parsed, replaced, written)
         if after == text or is_same_code(place.path, text, after):
             return Refused(reason=SAME, same=True)
         fault = static_fault(place.path, place.name, text, after)
@@ -212,10 +212,10 @@ def gold(path: str, text: str, mask: Mask, right: str) -> str | None:
         return None
     if mask.kind == "gap":
         return whole.piece(mask.start, end).removesuffix("\n") or None
-    return whole.piece(parsed.start(mask.first_line), end).removeprefix(_lead(parsed, mask))
+    return whole.piece(parsed.start(mask.first_line), end).removeprefix(_text_before_mask(parsed, mask))
 
 
-def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Telling, int]]:
+def _ways_to_ask(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Telling, int]]:
     """The ways to ask for one line, given its masks: first what there is of it to ask for, then more of telling and drawing."""
     first, *others = masks
     line = next((mask for mask in masks if mask.kind == "line"), first)
@@ -234,7 +234,7 @@ def _ways(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[Mask, Te
         yield line, best, draw
 
 
-def _tellings(assignment: Assignment) -> list[Telling]:
+def _usable_tellings(assignment: Assignment) -> list[Telling]:
     return [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
 
 
@@ -268,33 +268,35 @@ class _Builder:
         parsed, visible = self._parsed, self._shown
         body = visible.body
         before_it, behind_it = NEAR if telling == self._first else WIDE
-        above = self._nearest([row for row in reversed(body) if row.number < mask.first_line], before_it)[
-            ::-1
-        ]
-        behind = self._nearest([row for row in body if row.number > mask.last_line], behind_it)
+        above = self._rows_that_fit(
+            [row for row in reversed(body) if row.number < mask.first_line], before_it
+        )[::-1]
+        behind = self._rows_that_fit([row for row in body if row.number > mask.last_line], behind_it)
         lead = (
-            _lead(parsed, mask) if opening is None else f"{opening.header}\n{opening.inner.removesuffix(' ')}"
+            _text_before_mask(parsed, mask)
+            if opening is None
+            else f"{opening.header}\n{opening.inner.removesuffix(' ')}"
         )
         last_end = parsed.end(mask.last_line) if mask.kind != "gap" else mask.end
         rest = parsed.piece(mask.end, last_end)
         before = compose(
             (
-                self._tests(telling),
+                self._goal_test_code(telling),
                 visible.sourced(visible.around),
                 visible.sourced(visible.heads),
                 visible.sourced(visible.top),
                 visible.sourced(() if telling.example else visible.documented),
-                self._above(telling),
+                self._evidence_above(telling),
                 visible.sourced(above),
-                self._wrong(mask, telling),
-                self._line(lead, mask.first_line),
+                self._wrong_lines_comment(mask, telling),
+                self._sourced_line(lead, mask.first_line),
             )
         )
         after = compose(
             (
-                self._line(f"{rest}\n", max(mask.last_line, mask.first_line)),
+                self._sourced_line(f"{rest}\n", max(mask.last_line, mask.first_line)),
                 visible.sourced(behind),
-                self._behind(telling),
+                self._evidence_below(telling),
             )
         )
         return MaskedRequest(
@@ -305,29 +307,29 @@ class _Builder:
             fill=FillRequest(
                 before=before,
                 after=after,
-                stop=self._stop(mask, behind),
+                stop=self._stop_sequences(mask, behind),
                 max_tokens=self._most_tokens(mask),
                 sampling=sampling_of(draw, temperature=TEMPERATURE),
                 wants_logprobs=True,
             ),
         )
 
-    def _nearest(self, rows: list[Row], most: int) -> tuple[Row, ...]:
+    def _rows_that_fit(self, rows: list[Row], most: int) -> tuple[Row, ...]:
         """The first rows, as far as their tokens fit."""
-        totals = itertools.accumulate(self._tokens(row.text) for row in rows)
+        totals = itertools.accumulate(self._line_tokens(row.text) for row in rows)
         return tuple(row for row, total in zip(rows, totals, strict=True) if total <= most)
 
-    def _tokens(self, line: str) -> int:
+    def _line_tokens(self, line: str) -> int:
         if line not in self._counted:
             self._counted[line] = estimate(f"{line}\n")
         return self._counted[line]
 
-    def _line(self, text: str, number: int) -> SourcedText:
+    def _sourced_line(self, text: str, number: int) -> SourcedText:
         return sourced(
             text, PromptSource.FILE, path=self._parsed.path, symbol=self._shown.symbol, number=number
         )
 
-    def _stop(self, mask: Mask, behind: tuple[Row, ...]) -> tuple[str, ...]:
+    def _stop_sequences(self, mask: Mask, behind: tuple[Row, ...]) -> tuple[str, ...]:
         """One line ends at its end; several where what stands behind them would be written once more."""
         if mask.kind in {"line", "part", "gap"}:
             return ("\n",)
@@ -338,7 +340,7 @@ class _Builder:
         written = self._parsed.piece(mask.start, mask.end)
         return min(24 + 2 * count_pieces(written), MOST_TOKENS)
 
-    def _above(self, telling: Telling) -> SourcedText:
+    def _evidence_above(self, telling: Telling) -> SourcedText:
         lines: list[str] = []
         source = PromptSource.EVIDENCE
         if telling.task:
@@ -347,15 +349,15 @@ class _Builder:
         elif telling.comment:
             lines = [f"{self._mark}{_goal_line(goal)}" for goal in self._goals]
         elif telling.example:
-            lines = self._examples()
+            lines = self._example_lines()
         indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)
         return sourced(indented, source) if indented else SourcedText("")
 
-    def _examples(self) -> list[str]:
-        stated = [(_one_line(goal.call), goal.wanted, _raised(goal.wanted)) for goal in self._goals]
+    def _example_lines(self) -> list[str]:
+        stated = [(_one_line(goal.call), goal.wanted, _raised_error(goal.wanted)) for goal in self._goals]
         return self._language.stated_examples(self._shown.summary, stated)
 
-    def _wrong(self, mask: Mask, telling: Telling) -> SourcedText:
+    def _wrong_lines_comment(self, mask: Mask, telling: Telling) -> SourcedText:
         if not telling.wrong or mask.kind == "gap":
             return SourcedText("")
         rows = self._parsed.lines[mask.first_line - 1 : mask.last_line]
@@ -364,7 +366,7 @@ class _Builder:
             "".join(f"{indent}{self._mark}wrong: {row.strip()}\n" for row in rows), PromptSource.EVIDENCE
         )
 
-    def _tests(self, telling: Telling) -> SourcedText:
+    def _goal_test_code(self, telling: Telling) -> SourcedText:
         """The text of tests that make no single call. It is long, so it stands where a server keeps what it has read."""
         codes = [goal.code.rstrip() for goal in self._assignment.goals[:MOST_GOALS] if goal.code]
         shown_here = telling.task and not self._goals and codes
@@ -372,26 +374,30 @@ class _Builder:
             sourced("\n\n".join(codes) + "\n\n\n", PromptSource.EVIDENCE) if shown_here else SourcedText("")
         )
 
-    def _behind(self, telling: Telling) -> SourcedText:
+    def _evidence_below(self, telling: Telling) -> SourcedText:
         if not telling.test:
             return SourcedText("")
-        tests = [self._test(goal) for goal in self._goals]
+        tests = [self._stated_test(goal) for goal in self._goals]
         return sourced("\n\n" + "\n".join(tests) + "\n", PromptSource.EVIDENCE)
 
-    def _test(self, goal: GoalTest) -> str:
+    def _stated_test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
-        return self._language.stated_test(call, wanted, _raised(goal.wanted))
+        return self._language.stated_test(call, wanted, _raised_error(goal.wanted))
 
 
 def _goal_line(goal: GoalTest) -> str:
     call, wanted, got = _one_line(goal.call), _one_line(goal.wanted), _one_line(goal.got)
-    should = f"should raise {_raised(goal.wanted)}" if _raised(goal.wanted) else f"should give {wanted}"
+    should = (
+        f"should raise {_raised_error(goal.wanted)}"
+        if _raised_error(goal.wanted)
+        else f"should give {wanted}"
+    )
     if not got:
         return f"`{call}` {should}"
     return f"`{call}` {gives(got)}, but it {should}"
 
 
-def _raised(value: str) -> str:
+def _raised_error(value: str) -> str:
     """The error that a value says is raised; "" if it is a value."""
     found = value.removeprefix("raises ") if value.startswith("raises ") else ""
     return found.split(":")[0].split()[0] if found.strip() else ""
@@ -401,7 +407,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-def _lead(parsed: Parsed, mask: Mask) -> str:
+def _text_before_mask(parsed: Parsed, mask: Mask) -> str:
     """What is shown of the mask's first line before it."""
     if mask.whole_lines:
         return _leading_blanks(parsed, mask)
@@ -415,7 +421,7 @@ def _leading_blanks(parsed: Parsed, mask: Mask) -> str:
     return "" if mask.kind == "gap" else indentation(parsed.lines[mask.first_line - 1]).removesuffix(" ")
 
 
-def _readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
+def _answer_readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
     """The answer as it may be meant, the most literal first."""
     written = answer.replace("\r\n", "\n").rstrip()
     if mask.kind == "part":
@@ -472,7 +478,7 @@ def _own_end(written: str) -> int:
     return len(written)
 
 
-def _replaced(parsed: Parsed, mask: Mask, written: str) -> str:
+def _replace_mask(parsed: Parsed, mask: Mask, written: str) -> str:
     """The file with this in place of the mask; a line of which nothing is left goes with its end."""
     if mask.kind == "gap":
         written += "\n"

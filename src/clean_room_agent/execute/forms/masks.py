@@ -56,15 +56,15 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
     """The masks of each executed line that says something, by rank of the lines: its parts with what it returns, assigns or
     decides by first, then the whole line; the statement, if it has several lines; gaps beside it; it with neighbours.
     """
-    lines = _executed(parsed, place)
+    lines = _executed_lines(parsed, place)
     seen: set[tuple[int, int]] = set()
-    parts = _parts(parsed, place)
+    parts = _part_masks(parsed, place)
     found = []
     for line in lines:
         whole = Mask.whole_line(parsed, line)
         main, *more = [*parts.get(line, []), whole]
         masks = dict.fromkeys((main, whole, *statement_at(parsed, place, line), *more))
-        masks |= dict.fromkeys((*_gaps(parsed, place, line), *_neighbours(parsed, place, line)))
+        masks |= dict.fromkeys((*_gap_masks(parsed, place, line), *_neighbour_masks(parsed, place, line)))
         new = [mask for mask in masks if (mask.start, mask.end) not in seen]
         seen.update((mask.start, mask.end) for mask in new)
         if new:
@@ -72,7 +72,7 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
     return found
 
 
-def _executed(parsed: Parsed, place: Place) -> list[int]:
+def _executed_lines(parsed: Parsed, place: Place) -> list[int]:
     """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
     something was lost.) What imports comes last.
     """
@@ -117,19 +117,19 @@ def statement_at(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     """The statement at a line, if it has several lines."""
     first, last = statement_spans(parsed.raw, place.path).get(line, (line, line))
     if place.first_line <= first < last <= place.last_line and last - first < MOST_STATEMENT_LINES:
-        yield _rows(parsed, "statement", first, last)
+        yield _row_mask(parsed, "statement", first, last)
 
 
-def _neighbours(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+def _neighbour_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     begin, end = _body_rows(parsed, place)
     for size in range(2, MOST_NEIGHBOURS + 1):
         for first in (line, line - 1):
             last = first + size - 1
             if begin <= first and last <= end and all(map(str.strip, parsed.lines[first - 1 : last])):
-                yield _rows(parsed, "neighbours", first, last)
+                yield _row_mask(parsed, "neighbours", first, last)
 
 
-def _gaps(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
+def _gap_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     """Before the line, and behind it: where one may be missing."""
     begin, end = _body_rows(parsed, place)
     for at in (line, line + 1):
@@ -137,11 +137,11 @@ def _gaps(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
             yield Mask.gap_before(parsed, at)
 
 
-def _rows(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
+def _row_mask(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
     return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
 
 
-def _parts(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
+def _part_masks(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
     """Conditions, what is returned or assigned, and arguments, together and each, on one line: the outermost first, by line."""
     root = parsed.node(place)
     by_line: dict[int, dict[tuple[int, int], Mask]] = {}

@@ -55,7 +55,7 @@ def opening_of(parsed: Parsed, line: int, answer: str) -> Opening | None:
     if HEADER.match(parsed.lines[line - 1].strip()):
         return None
     own = indentation(parsed.lines[line - 1])
-    step = "\t" if own.startswith("\t") else _step(parsed)
+    step = "\t" if own.startswith("\t") else _indent_step(parsed)
     return Opening(
         line=line,
         header=own + header,
@@ -86,7 +86,7 @@ def answers_only(opening: Opening, goals: Iterable[GoalTest]) -> bool:
     )
 
 
-def _step(parsed: Parsed) -> str:
+def _indent_step(parsed: Parsed) -> str:
     """One indentation of the file: the smallest that a line has."""
     widths = [len(blanks) for row in parsed.lines if row.strip() and (blanks := indentation(row))]
     return " " * min(widths) if widths else STEP

@@ -260,8 +260,8 @@ def shown(parsed: Parsed, place: Place) -> Shown | None:
     return Shown(
         path=place.path,
         symbol=place.name,
-        heads=_heads(parsed, place),
-        around=_around(parsed, place, node),
+        heads=_enclosing_heads(parsed, place),
+        around=_used_module_rows(parsed, place, node),
         top=tuple(row for row in visible if row.number < begins),
         body=tuple(row for row in visible if row.number >= begins),
         indent=indentation(parsed.lines[begins - 1]),
@@ -286,7 +286,7 @@ def class_to_write(place: Place, text: str) -> Place | None:
     """
     holder = place.name.rpartition(".")[0]
     parsed = Parsed(place.path, text)
-    whole = next((one for one in _places(parsed) if one.name == holder), None)
+    whole = next((one for one in _defined_places(parsed) if one.name == holder), None)
     if whole is None or not (is_stub(parsed, place) and is_stub(parsed, whole)):
         return None
     return replace(whole, lines=tuple(range(whole.last_line, whole.first_line, -1)))
@@ -297,16 +297,16 @@ def _methods(parsed: Parsed, place: Place) -> list[Place]:
     node = parsed.node(place)
     if node is None or node.type not in parsed.nodes.classes:
         return []
-    return [one for one in _places(parsed) if one.name.rpartition(".")[0] == place.name]
+    return [one for one in _defined_places(parsed) if one.name.rpartition(".")[0] == place.name]
 
 
-def _places(parsed: Parsed) -> Iterator[Place]:
+def _defined_places(parsed: Parsed) -> Iterator[Place]:
     for one in definitions(parsed.path, parsed.text):
         first, last = line_of(parsed.text, one.start), line_of(parsed.text, one.end)
         yield Place(path=parsed.path, name=one.symbol, first_line=first, last_line=last, lines=())
 
 
-def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
+def _used_module_rows(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
     """A model that does not see a module's names makes up others, and each answer with one of those is lost."""
     used = {node_text(one) for one in walk(node) if one.type in {"identifier", "type_identifier"}}
     rows = []
@@ -321,13 +321,13 @@ def _around(parsed: Parsed, place: Place, node: Node) -> tuple[Row, ...]:
         target = inner.named_children[0] if is_assignment else None
         if (node_name(inner) if target is None else node_text(target)) not in used:
             continue
-        text = " ".join(_head(parsed, child, inner).split()).replace("( ", "(").replace(", )", ")")
+        text = " ".join(_definition_head(parsed, child, inner).split()).replace("( ", "(").replace(", )", ")")
         if len(text) <= AROUND_CHARS:
             rows.append(Row(number=inner.start_point.row + 1, text=text))
     return tuple(rows[:MOST_AROUND])
 
 
-def _head(parsed: Parsed, child: Node, inner: Node) -> str:
+def _definition_head(parsed: Parsed, child: Node, inner: Node) -> str:
     """What stands at the top level, without a body."""
     body = body_of(inner, parsed.nodes)
     if body is None:
@@ -353,7 +353,7 @@ def _summary(document: str) -> str:
     return first if len(first) <= SUMMARY_CHARS else first[:SUMMARY_CHARS].rpartition(" ")[0]
 
 
-def _heads(parsed: Parsed, place: Place) -> tuple[Row, ...]:
+def _enclosing_heads(parsed: Parsed, place: Place) -> tuple[Row, ...]:
     found = {one.symbol: one for one in definitions(parsed.path, parsed.text)}
     heads = []
     parts = place.name.split(".")[:-1]

@@ -243,8 +243,8 @@ def gold(place: Place, right: str) -> str | None:
     visible = shown(parsed, replace(place, last_line=last))
     if visible is None:
         return None
-    code = "\n".join(row.text for row in (*_head(visible), *visible.documented, *visible.body))
-    fence = _fence(code)
+    code = "\n".join(row.text for row in (*_head_rows(visible), *visible.documented, *visible.body))
+    fence = _longer_fence(code)
     return f"{fence}{grammar_of(place.path) or ''}\n{code}\n{fence}"
 
 
@@ -318,24 +318,27 @@ def _form_inputs(
     code = compose((visible.sourced(visible.heads), visible.code))
     whole = FormInputs(
         task=assignment.task,
-        evidence=_evidence(assignment.goals, MOST_CALLS),
+        evidence=_goal_evidence(assignment.goals, MOST_CALLS),
         observed=assignment.observed,
         path=place.path,
         name=place.name,
         code=code,
-        fence=_fence(code),
-        related=joined("\n", _related(parsed, place)),
-        opening="\n".join(row.text for row in _head(visible)),
+        fence=_longer_fence(code),
+        related=joined("\n", _related_heads(parsed, place)),
+        opening="\n".join(row.text for row in _head_rows(visible)),
         language=grammar_of(place.path) or "",
-        now=next((_now(goal) for goal in assignment.goals), ""),
+        now=next((_current_failure(goal) for goal in assignment.goals), ""),
         failed=failed,
     )
-    few = replace(whole, evidence=_evidence(assignment.goals, MOST_GOALS))
+    few = replace(whole, evidence=_goal_evidence(assignment.goals, MOST_GOALS))
     bare = replace(few, related="", observed="")
     tried = [whole, few, replace(few, related=""), bare]
     if prompt is LINES and place.lines:
         tried.append(
-            replace(bare, code=compose((visible.sourced(visible.heads), _around(visible, place.lines[0]))))
+            replace(
+                bare,
+                code=compose((visible.sourced(visible.heads), _code_around_line(visible, place.lines[0]))),
+            )
         )
     most = STUB_PROMPT_TOKENS if is_stub(parsed, place) else PROMPT_TOKENS
     for inputs in tried:
@@ -344,7 +347,7 @@ def _form_inputs(
     return None
 
 
-def _around(visible: Shown, line: int) -> SourcedText:
+def _code_around_line(visible: Shown, line: int) -> SourcedText:
     """The head of the definition, and of its body as many of the rows nearest to the line as fit."""
     nearest = sorted(visible.body, key=lambda row: abs(row.number - line))
     totals = itertools.accumulate(estimate(f"{row.text}\n") for row in nearest)
@@ -353,14 +356,14 @@ def _around(visible: Shown, line: int) -> SourcedText:
     return without_line_end(visible.sourced((*visible.top, *rows)))
 
 
-def _evidence(goals: Sequence[GoalTest], most: int) -> str:
+def _goal_evidence(goals: Sequence[GoalTest], most: int) -> str:
     """What the goal tests show, at most `MOST_GOALS` of them with their text."""
     long = [goal for goal in goals if not (goal.call and goal.wanted)][:MOST_GOALS]
     told = [goal for goal in goals if goal in long or (goal.call and goal.wanted)]
     return "\n".join(map(_goal_line, told[:most]))
 
 
-def _now(goal: GoalTest) -> str:
+def _current_failure(goal: GoalTest) -> str:
     """What is wrong, as a sentence."""
     if goal.call and goal.wanted:
         return f"{_goal_line(goal)}."
@@ -378,7 +381,7 @@ def _goal_line(goal: GoalTest) -> str:
     return f"{goal.name} fails{got}{code}"
 
 
-def _head(visible: Shown) -> tuple[Row, ...]:
+def _head_rows(visible: Shown) -> tuple[Row, ...]:
     """The lines from the definition's own first one to its body, without decorators."""
     rows = list(visible.top)
     while len(rows) > 1 and rows[0].text.lstrip().startswith("@"):
@@ -386,12 +389,12 @@ def _head(visible: Shown) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _fence(code: str) -> str:
+def _longer_fence(code: str) -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
     return "`" * (longest + 1)
 
 
-def _related(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
+def _related_heads(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
     """The heads of the definitions of the same file that the place calls."""
     node = parsed.node(place)
     called = dict.fromkeys(
@@ -429,7 +432,7 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
         return Refused(reason=f"{place.path} does not define {place.name} there")
     document = docstring_of(node, parsed.nodes)
     hidden = range(0) if document is None else range(document.start_point.row, document.end_point.row + 1)
-    before, after = (_trimmed(block) for block in units_of(place.path, text, *answer))
+    before, after = (_trim_blank_lines(block) for block in units_of(place.path, text, *answer))
     wanted = [line.strip() for line in before]
     if not wanted:
         return Refused(reason="the answer copies no line")
@@ -442,7 +445,7 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
     first, last = rows[hits[0]], rows[hits[0] + len(wanted) - 1]
     own, indent = indentation(before[0]), indentation(parsed.lines[first])
     new = [
-        indent + line.removeprefix(own) if line.startswith(own) else _outdented(line, own, indent)
+        indent + line.removeprefix(own) if line.startswith(own) else _outdent_line(line, own, indent)
         for line in after
     ]
     stop = parsed.end(last + 1) if new else min(parsed.starts[last + 1], len(parsed.raw))
@@ -453,13 +456,13 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
     return Refused(reason=fault) if fault else result
 
 
-def _outdented(line: str, own: str, indent: str) -> str:
+def _outdent_line(line: str, own: str, indent: str) -> str:
     """A line that has less indentation than the first one."""
     less = len(own) - len(indentation(line))
     return indent[: max(len(indent) - less, 0)] + line.lstrip()
 
 
-def _trimmed(block: str) -> list[str]:
+def _trim_blank_lines(block: str) -> list[str]:
     lines = block.replace("\r\n", "\n").split("\n")
     while lines and not lines[0].strip():
         lines.pop(0)

@@ -39,14 +39,14 @@ def asserted(statement: str, function: str = "") -> Asserted | None:
 
     Names that `function`, the source of the test's own function, assigns once are replaced by what is assigned.
     """
-    sides = _sides(statement)
+    sides = _compared_sides(statement)
     if sides is None:
         return None
     values = _assigned_once(function)
-    left, right = (_inlined(side, values) for side in sides)
-    swapped = not _calls(left) and _calls(right)
+    left, right = (_inline_values(side, values) for side in sides)
+    swapped = not _has_call(left) and _has_call(right)
     call, wanted = (right, left) if swapped else (left, right)
-    if not _calls(call) or len(call) > MOST_CHARS:
+    if not _has_call(call) or len(call) > MOST_CHARS:
         return None
     return Asserted(call=call, wanted=wanted, swapped=swapped)
 
@@ -64,18 +64,18 @@ def script_asserted(statement: str) -> Asserted | None:
 
 def _script_sides(tree: Node) -> tuple[str, ...]:
     """What is compared for being equal."""
-    function, arguments = _call(tree)
+    function, arguments = _call_parts(tree)
     owner = function.child_by_field_name("object") if function else None
     name = function.child_by_field_name("property") if function else None
     if owner is None or name is None:
         return ()
-    expect, expected = _call(owner)
+    expect, expected = _call_parts(owner)
     if expect is not None and expect.text == b"expect" and node_text(name) in EXPECTED:
         return (*expected[:1], *arguments[:1])
     return arguments if owner.text == b"assert" and node_text(name) in COMPARED else ()
 
 
-def _call(node: Node) -> tuple[Node | None, tuple[str, ...]]:
+def _call_parts(node: Node) -> tuple[Node | None, tuple[str, ...]]:
     """What the node calls, and the arguments; None if it is no call."""
     if node.type != "call_expression":
         return None, ()
@@ -86,7 +86,7 @@ def _call(node: Node) -> tuple[Node | None, tuple[str, ...]]:
     )
 
 
-def _sides(statement: str) -> tuple[ast.expr, ast.expr] | None:
+def _compared_sides(statement: str) -> tuple[ast.expr, ast.expr] | None:
     """What is compared for being equal, or true, or false."""
     tree = python_module(statement.strip())
     if tree is None or len(tree.body) != 1:
@@ -136,7 +136,7 @@ def _assigned_once(function: str) -> Mapping[str, ast.expr]:
     return {name: value for name, value in assigned.items() if bound.count(name) == 1}
 
 
-def _inlined(side: ast.expr, values: Mapping[str, ast.expr]) -> str:
+def _inline_values(side: ast.expr, values: Mapping[str, ast.expr]) -> str:
     """The source of the expression with the values in the place of their names."""
     tree: ast.expr = side
     for _ in range(MOST_INLINED):
@@ -158,5 +158,5 @@ class _Inliner(ast.NodeTransformer):
         return self._values.get(node.id, node)
 
 
-def _calls(source: str) -> bool:
+def _has_call(source: str) -> bool:
     return any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(source)))

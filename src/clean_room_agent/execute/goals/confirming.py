@@ -118,7 +118,7 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     """What follows from the claim, given what its call gave."""
     if seen.problem or UNSTABLE.search(seen.shown):
         return Conclusion()
-    values = _values(claim, seen)
+    values = _claim_values(claim, seen)
     wanted = values.of("wanted")
     done = [pair for pair in wanted if pair[1]]
     if done or values.belied:
@@ -135,7 +135,7 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
         return Conclusion(wanted=none, confirmed=confirmed) if seen.raised else Conclusion(denied=True)
     if not confirmed and UNFIT & set(seen.raised):
         return Conclusion()
-    found = _wanted(wanted, seen, values.matching)
+    found = _wanted_value(wanted, seen, values.matching)
     if found is not None:
         return Conclusion(wanted=found, confirmed=confirmed)
     alike = [pair for pair in values.of("") if pair[0].text[:1] == seen.shown[:1]]
@@ -143,21 +143,22 @@ def conclude(claim: Claim, seen: Observation) -> Conclusion:
     return Conclusion(confirmed=confirmed, choices=tuple(dict.fromkeys(rest)))
 
 
-def _values(claim: Claim, seen: Observation) -> _ClaimValues:
+def _claim_values(claim: Claim, seen: Observation) -> _ClaimValues:
     pairs = _without_truth(list(zip(claim.values, seen.matches, strict=True)))
     return _ClaimValues(
         pairs=tuple(
-            (value, tuple(one for one in relations if _fits(one, value))) for value, relations in pairs
+            (value, tuple(one for one in relations if _relation_fits(one, value)))
+            for value, relations in pairs
         )
     )
 
 
-def _wanted(wanted: Sequence[Pair], seen: Observation, matching: Sequence[Pair]) -> WantedValue | None:
+def _wanted_value(wanted: Sequence[Pair], seen: Observation, matching: Sequence[Pair]) -> WantedValue | None:
     """The value that is wanted; None unless it is the only one, and clear."""
-    texts = dict.fromkeys(_source(value, seen, matching) for value, _ in wanted)
+    texts = dict.fromkeys(_value_source(value, seen, matching) for value, _ in wanted)
     if len(texts) != 1 or "" in texts:
         return None
-    relation = _relation(wanted[0][0], matching)
+    relation = _wanted_relation(wanted[0][0], matching)
     return WantedValue(text=next(iter(texts)), relation=relation) if relation is not None else None
 
 
@@ -175,18 +176,18 @@ def _without_truth(values: list[Pair]) -> list[Pair]:
     ]
 
 
-def _fits(relation: str, value: StatedValue) -> bool:
+def _relation_fits(relation: str, value: StatedValue) -> bool:
     return relation == "raises" or relation in PARTS[value.part]
 
 
-def _source(value: StatedValue, seen: Observation, matching: Sequence[Pair]) -> str:
+def _value_source(value: StatedValue, seen: Observation, matching: Sequence[Pair]) -> str:
     """The value as source text; "" where it is not clear which value is meant."""
     if value.kind in {"bare", "output"}:
         return _text_without_quotes(value, seen, matching)
     if value.kind == "literal":
         quoted = [one for one, matched in matching if matched == ("text",) and one.kind == "literal"]
         if quoted and seen.text is None:
-            return _unquoted(value.text)  # both are shown as text: gives "[1]" instead of "[2]"
+            return _unquote_literal(value.text)  # both are shown as text: gives "[1]" instead of "[2]"
         if seen.text is not None and any(one.kind == "bare" for one, _ in matching):
             return _as_text(value.text)
     return value.text
@@ -212,7 +213,7 @@ def _as_text(source: str) -> str:
     return repr(source) if source.lstrip("-")[:1].isdigit() else ""
 
 
-def _unquoted(text: str) -> str:
+def _unquote_literal(text: str) -> str:
     try:
         inner = ast.literal_eval(text)
         ast.literal_eval(inner)
@@ -221,7 +222,7 @@ def _unquoted(text: str) -> str:
     return str(inner)
 
 
-def _relation(value: StatedValue, matching: Sequence[Pair]) -> Relation | None:
+def _wanted_relation(value: StatedValue, matching: Sequence[Pair]) -> Relation | None:
     """How the wanted value is compared; None where that is not clear."""
     if value.kind == "error":
         return "raises"

@@ -24,17 +24,17 @@ OPPOSITE = {"True": "False", "False": "True", "true": "false", "false": "true"}
 def neighbours(call: str) -> tuple[str, ...]:
     """Calls that differ from this one in one literal, a change of each literal before a second one of any; at most `MOST`."""
     ways = [
-        [f"{call[: found.start()]}{other}{call[found.end() :]}" for other in _others(found)]
+        [f"{call[: found.start()]}{other}{call[found.end() :]}" for other in _other_literals(found)]
         for found in LITERAL.finditer(call)
     ]
     in_turn = chain.from_iterable(zip_longest(*ways))
     return tuple(dict.fromkeys(one for one in in_turn if one is not None and one != call))[:MOST]
 
 
-def _others(found: re.Match[str]) -> Iterator[str]:
+def _other_literals(found: re.Match[str]) -> Iterator[str]:
     """Other literals of the kind."""
     if found["number"]:
-        yield from _numbers(found["number"])
+        yield from _other_numbers(found["number"])
     elif found["truth"]:
         yield OPPOSITE[found["truth"]]
     else:
@@ -44,7 +44,7 @@ def _others(found: re.Match[str]) -> Iterator[str]:
         yield from (f"{prefix}{quote}{text}{quote}" for text in texts)
 
 
-def _numbers(text: str) -> Iterator[str]:
+def _other_numbers(text: str) -> Iterator[str]:
     whole, point, rest = text.partition(".")
     for number in (int(whole) + 1, int(whole) - 1, 0, 10 * int(whole) + 3):
         # A minus in front of the literal stays, so a negative one stands in brackets.

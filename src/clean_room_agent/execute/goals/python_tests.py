@@ -148,8 +148,8 @@ def with_probe(text: str, calls: Sequence[Looked], *, unittest: bool) -> tuple[s
     if unittest:
         body = textwrap.indent(f"def {PROBE}(self):\n{probe_code(calls)}", "    ")
         added = f"import unittest as _cra_unittest\n\n\nclass CraLooks(_cra_unittest.TestCase):\n{body}"
-        return _appended(text, added), f"CraLooks::{PROBE}"
-    return _appended(text, f"def {PROBE}():\n{probe_code(calls)}"), PROBE
+        return _append_code(text, added), f"CraLooks::{PROBE}"
+    return _append_code(text, f"def {PROBE}():\n{probe_code(calls)}"), PROBE
 
 
 def read_seen(data: bytes) -> list[Mapping[str, object]]:
@@ -165,14 +165,14 @@ def test_code(test: NewTest, *, method: bool) -> tuple[str, tuple[str, ...]]:
     """The text of the test as a function or as a method of a TestCase, and the imports that it needs besides its own."""
     needed = list(test.imports)
     lines = [*(test.imports if test.inside else ()), *test.setup]
-    lines += [test.statement] if test.statement else _assertion(test, method=method, needed=needed)
+    lines += [test.statement] if test.statement else _assertion_lines(test, method=method, needed=needed)
     head = f"def {test.name}({'self' if method else ''}):"
     if test.inside:
         needed = [one for one in needed if one not in test.imports]
     return f"{head}\n{textwrap.indent(chr(10).join(lines), '    ')}\n", tuple(needed)
 
 
-def _assertion(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
+def _assertion_lines(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
     """The lines that say what the call has to give; `needed` gets the imports that they need."""
     call, wanted = test.call, test.wanted
     if wanted.relation == "no_error":
@@ -185,13 +185,13 @@ def _assertion(test: NewTest, *, method: bool, needed: list[str]) -> list[str]:
     shown = _part_of(f"list({call})" if test.iterated else call, wanted)
     if wanted.relation in {"suffix", "prefix"}:
         return [f"self.assertTrue({shown})" if method else f"assert {shown}"]
-    return [_comparison(shown, wanted.text, method=method, needed=needed)]
+    return [_comparison_line(shown, wanted.text, method=method, needed=needed)]
 
 
 def _part_of(call: str, wanted: WantedValue) -> str:
     """What of the call's value is compared."""
     simple = isinstance(python_tree(call), ast.Call | ast.Subscript | ast.Attribute | ast.Name)
-    inner, length = call if simple else f"({call})", _length(wanted.text)
+    inner, length = call if simple else f"({call})", _literal_length(wanted.text)
     return {
         "last": f"{inner}[-1]",
         "first": f"{inner}[0]",
@@ -202,19 +202,19 @@ def _part_of(call: str, wanted: WantedValue) -> str:
     }.get(wanted.relation, call)
 
 
-def _comparison(shown: str, value: str, *, method: bool, needed: list[str]) -> str:
-    is_float = isinstance(_literal(value), float)
+def _comparison_line(shown: str, value: str, *, method: bool, needed: list[str]) -> str:
+    is_float = isinstance(_literal_value(value), float)
     if method:
         single = value in {"None", "True", "False"}
         name = "assertIs" if single else "assertAlmostEqual" if is_float else "assertEqual"
         return f"self.{name}({shown}, {value})"
     if is_float:
         needed.append("import pytest")
-        return f"assert {_compared(shown)} == pytest.approx({value})"
-    return f"assert {_compared(shown)} {'is' if value in {'None', 'True', 'False'} else '=='} {value}"
+        return f"assert {_left_operand(shown)} == pytest.approx({value})"
+    return f"assert {_left_operand(shown)} {'is' if value in {'None', 'True', 'False'} else '=='} {value}"
 
 
-def _compared(call: str) -> str:
+def _left_operand(call: str) -> str:
     """The call as the left side of a comparison."""
     tree = python_tree(call)
     return (
@@ -224,7 +224,7 @@ def _compared(call: str) -> str:
     )
 
 
-def _literal(text: str) -> object:
+def _literal_value(text: str) -> object:
     """The value of a literal; None if it is none."""
     try:
         return ast.literal_eval(text)
@@ -232,8 +232,8 @@ def _literal(text: str) -> object:
         return None
 
 
-def _length(text: str) -> int:
-    value = _literal(text)
+def _literal_length(text: str) -> int:
+    value = _literal_value(text)
     return len(value) if isinstance(value, list | tuple | str) else 1
 
 
@@ -298,12 +298,12 @@ def place(text: str, tests: Sequence[NewTest], *, unittest: bool) -> Placed | No
         class_name = f"{called}Test"
         body = "\n".join(textwrap.indent(code, "    ") for code in codes)
         names = tuple(f"{class_name}::{one.name}" for one in tests)
-        placed = _appended(text, f"class {class_name}(unittest.TestCase):\n{body}")
+        placed = _append_code(text, f"class {class_name}(unittest.TestCase):\n{body}")
     else:
         names = tuple(one.name for one in tests)
         placed = text
         for code in codes:
-            placed = _appended(placed, code)
+            placed = _append_code(placed, code)
     return Placed(text=with_imports(placed, needed), names=names, codes=tuple(codes))
 
 
@@ -347,16 +347,16 @@ def names_bound(text: str) -> frozenset[str]:
         return frozenset()
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = {node.name for node in ast.walk(tree) if isinstance(node, definitions)}
-    return frozenset(names | _bindings(tree).keys())
+    return frozenset(names | _top_level_bindings(tree).keys())
 
 
 def names_at_top(text: str) -> frozenset[str]:
     """The names that the file's top level binds."""
     tree = python_module(text)
-    return frozenset() if tree is None else frozenset(_bindings(tree))
+    return frozenset() if tree is None else frozenset(_top_level_bindings(tree))
 
 
-def _bindings(tree: ast.Module) -> dict[str, str]:
+def _top_level_bindings(tree: ast.Module) -> dict[str, str]:
     """The names of the top level, each with the import statement that binds it, "" for anything else."""
     found: dict[str, str] = {}
     for node in tree.body:
@@ -378,20 +378,20 @@ def _bindings(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-def _bound(statement: str) -> tuple[str, str] | None:
+def _first_binding(statement: str) -> tuple[str, str] | None:
     """The first name that an import statement binds, and that import alone; None if it is no Python: a module's file may have any
     name.
     """
     tree = python_module(statement)
-    return None if tree is None else next(iter(_bindings(tree).items()))
+    return None if tree is None else next(iter(_top_level_bindings(tree).items()))
 
 
 def bound_elsewhere(text: str, statement: str) -> bool:
     """Whether the name that the import statement binds is something else in the file."""
-    tree, bound = python_module(text), _bound(statement)
+    tree, bound = python_module(text), _first_binding(statement)
     if tree is None or bound is None:
         return True
-    bindings, (name, wanted) = _bindings(tree), bound
+    bindings, (name, wanted) = _top_level_bindings(tree), bound
     known = bindings.get(name)
     if known is None or known == wanted:
         return False
@@ -402,11 +402,11 @@ def bound_elsewhere(text: str, statement: str) -> bool:
 def with_imports(text: str, statements: Iterable[str]) -> str:
     """The text with those of the import statements whose names it does not bind yet, after its last import."""
     tree = ast.parse(text)
-    known = _bindings(tree)
+    known = _top_level_bindings(tree)
     missing = [
         one
         for one in dict.fromkeys(statements)
-        if (_bound(one) or ("",))[0] not in known and not _has_by_star(tree, one)
+        if (_first_binding(one) or ("",))[0] not in known and not _has_by_star(tree, one)
     ]
     if not missing:
         return text
@@ -444,7 +444,7 @@ def _has_by_star(tree: ast.Module, statement: str) -> bool:
 MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"]", re.MULTILINE)
 
 
-def _appended(text: str, code: str) -> str:
+def _append_code(text: str, code: str) -> str:
     """The text with the code at its end, before the part that runs it as a script."""
     found = MAIN.search(text)
     head, tail = (text[: found.start()], text[found.start() :]) if found else (text, "")

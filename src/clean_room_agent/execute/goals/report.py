@@ -247,7 +247,7 @@ class _Reader:
         role: Role = self._pending
         number = token.text.lstrip("-")[:1].isdigit()
         if role and number and CONTAINERS & set(self._gap):
-            self._reset(self._section)
+            self._reset_to_role(self._section)
             return
         if token.asserted or (self._asserting and role == "got"):
             role = "asserted"
@@ -256,9 +256,9 @@ class _Reader:
             self._set_last("")  # "should be 4 and 6": nothing says which is whose
         self._value_end = token.end
         value = StatedValue(text=token.text, kind=token.value, role=role, part=self._part if role else "")
-        self._bind(value)
+        self._bind_value(value)
 
-    def _bind(self, value: StatedValue) -> None:
+    def _bind_value(self, value: StatedValue) -> None:
         if self._claims and (
             self._elsewhere
             or (OTHER_CASE.match(self._text, self._value_end) is not None and value.role == "wanted")
@@ -289,7 +289,7 @@ class _Reader:
         elif kind in {"want", "got", "strong_got"}:
             self._on_role(kind, words, last, follows=follows)
         elif kind == "contrast":
-            self._contrast(words, last)
+            self._apply_contrast(words, last)
         elif kind in {"end", "start"}:
             self._part = "end" if kind == "end" else "start"
             if not self._modal and not self._held and not (self._pending and self._section):
@@ -336,7 +336,7 @@ class _Reader:
         else:
             self._pending = "got"
 
-    def _contrast(self, words: str, last: StatedValue | None) -> None:
+    def _apply_contrast(self, words: str, last: StatedValue | None) -> None:
         if last is not None and last.role in OPPOSITE:
             self._pending, self._held = OPPOSITE[last.role], True
             self._part = last.part
@@ -372,7 +372,12 @@ class _Reader:
                 self._pending = ""
             return
         is_code = self._text[token.at : token.at + 1] == "`"
-        if self._cued and not is_code and lowered not in PREPOSED | NO_VALUES and self._bare(token):
+        if (
+            self._cued
+            and not is_code
+            and lowered not in PREPOSED | NO_VALUES
+            and self._take_bare_value(token)
+        ):
             return
         self._pending, self._held = "", False
 
@@ -388,7 +393,7 @@ class _Reader:
         is_code = self._text.startswith("`", token.at) or "_" in shown.strip("_")
         return is_code or self._usable(f"{shown}()", ())
 
-    def _bare(self, token: Token) -> bool:
+    def _take_bare_value(self, token: Token) -> bool:
         """Take the words from here on, up to the end of their phrase, as a value without quotes."""
         found = BARE_END.search(self._text, token.at + 1)
         end = found.start() if found else len(self._text)
@@ -405,7 +410,7 @@ class _Reader:
             text, end = text[: cue.start()].strip(), token.at + cue.start()
         modal, section = self._modal, self._section
         self._value_end = end
-        self._bind(StatedValue(text=text, kind="bare", role=self._pending, part=self._part))
+        self._bind_value(StatedValue(text=text, kind="bare", role=self._pending, part=self._part))
         self._skip_to = end
         self._modal = modal if modal and not section else ""
         return True
@@ -416,7 +421,7 @@ class _Reader:
 
     def _on_clause(self, token: Token) -> None:
         del token
-        self._reset(self._section)
+        self._reset_to_role(self._section)
         self._after.append(";")
 
     def _on_line(self, token: Token) -> None:
@@ -440,9 +445,9 @@ class _Reader:
         self._waiting += self._before.values
         self._before.values = []
         self._last = None
-        self._reset(self._section)
+        self._reset_to_role(self._section)
 
-    def _reset(self, role: Role) -> None:
+    def _reset_to_role(self, role: Role) -> None:
         self._pending = self._modal = role
         self._held, self._cued, self._part = False, False, ""
         self._elsewhere = self._for_long

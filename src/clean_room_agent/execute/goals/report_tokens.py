@@ -114,14 +114,14 @@ class Token(Struct, frozen=True, kw_only=True):
     """Of a call: the statements before it that it needs."""
 
 
-def _value(text: str, at: int, end: int | None = None, kind: ValueKind = "literal") -> Token:
+def _value_token(text: str, at: int, end: int | None = None, kind: ValueKind = "literal") -> Token:
     """A value; of code, which does not stand in the report as it is read, without an extent (`end` is None)."""
     return Token(kind="value", text=text, at=at, end=at if end is None else end, value=kind)
 
 
-def _error(name: str, at: int, end: int | None = None) -> Token:
+def _error_token(name: str, at: int, end: int | None = None) -> Token:
     """The name of an exception, without its module."""
-    return _value(name.rpartition(".")[2], at, end, "error")
+    return _value_token(name.rpartition(".")[2], at, end, "error")
 
 
 class ReportReader:
@@ -136,20 +136,20 @@ class ReportReader:
     def tokens(self, text: str) -> Iterator[Token]:
         """The tokens of the report, in its order."""
         place = 0
-        for start, end, kind in self._blocks(text):
-            yield from self._prose(text, place, start)
+        for start, end, kind in self._non_prose_spans(text):
+            yield from self._prose_tokens(text, place, start)
             if kind == "traceback":
                 found = TRACEBACK.search(text, start, end)
                 yield Token(kind="cue", text="got", at=start, end=start)
-                yield _error(found[1] if found else "", start, end)
+                yield _error_token(found[1] if found else "", start, end)
             else:
                 inner = FENCE.match(text, start) if kind == "fence" else None
                 code = inner[2] if inner else text[start:end]
-                yield from self._code(code, inner.start(2) if inner else start)
+                yield from self._code_tokens(code, inner.start(2) if inner else start)
             place = end
-        yield from self._prose(text, place, len(text))
+        yield from self._prose_tokens(text, place, len(text))
 
-    def _blocks(self, text: str) -> list[tuple[int, int, str]]:
+    def _non_prose_spans(self, text: str) -> list[tuple[int, int, str]]:
         """(begin, end, kind) of the parts that are no prose."""
         found = [(match.start(), match.end(), "fence") for match in FENCE.finditer(text)]
         for pattern, kind in ((SESSION, "session"), (TRACEBACK, "traceback")):
@@ -160,15 +160,15 @@ class ReportReader:
 
     # Code
 
-    def _code(self, code: str, at: int) -> Iterator[Token]:
+    def _code_tokens(self, code: str, at: int) -> Iterator[Token]:
         if ">>>" in code:
-            yield from self._session(code, at)
+            yield from self._session_tokens(code, at)
         elif self._is_python:
             yield from self._python_block(textwrap.dedent(code), at)
         else:
             yield from self._script_block(code, at)
 
-    def _session(self, code: str, at: int) -> Iterator[Token]:
+    def _session_tokens(self, code: str, at: int) -> Iterator[Token]:
         statement: list[str] = []
         output: list[str] = []
         lines = [*textwrap.dedent(code).splitlines(), ">>> "]
@@ -176,20 +176,20 @@ class ReportReader:
             stripped = line.strip()
             if stripped.startswith(">>>"):
                 if statement:
-                    yield from self._entered("\n".join(statement), output, at)
+                    yield from self._entry_tokens("\n".join(statement), output, at)
                 statement, output = [stripped[3:].removeprefix(" ")], []
             elif stripped.startswith("...") and not output and statement:
                 statement.append(line.strip()[3:].removeprefix(" "))
             else:
                 output.append(line)
 
-    def _entered(self, statement: str, output: list[str], at: int) -> Iterator[Token]:
+    def _entry_tokens(self, statement: str, output: list[str], at: int) -> Iterator[Token]:
         """The tokens of one statement of a session, and of what it printed."""
         statement, words = _without_comment(statement)
         if not statement.strip():
-            yield from self._moved(words, at)
+            yield from self._prose_tokens_at(words, at)
             return
-        is_call, compared = yield from self._statement(statement, at)
+        is_call, compared = yield from self._statement_tokens(statement, at)
         shown = "\n".join(output).strip("\n")
         if is_call and shown.strip() and not compared:
             first, _, rest = shown.partition("\n\n")
@@ -197,16 +197,18 @@ class ReportReader:
             error = TRACEBACK.search(shown)
             yield Token(kind="cue", text="got", at=at, end=at)
             if error is not None:
-                yield _error(error[1], at)
+                yield _error_token(error[1], at)
             elif (name := ERROR_NAME.match(said.strip())) is not None:
-                yield _error(name[0], at)
+                yield _error_token(name[0], at)
             else:
-                yield _value(said.strip(), at, kind="literal" if self._language.is_value(said) else "output")
+                yield _value_token(
+                    said.strip(), at, kind="literal" if self._language.is_value(said) else "output"
+                )
             yield Token(kind="line", text="\n", at=at, end=at)
             for part in (remark, rest):
-                yield from self._moved(part, at)
+                yield from self._prose_tokens_at(part, at)
         if words:
-            yield from self._moved(words, at)
+            yield from self._prose_tokens_at(words, at)
 
     def _python_block(self, code: str, at: int) -> Iterator[Token]:
         lines = code.splitlines()
@@ -218,26 +220,26 @@ class ReportReader:
         for node in tree.body:
             statement, words = _without_comment("\n".join(lines[node.lineno - 1 : node.end_lineno]))
             if len(tree.body) == 1 and isinstance(node, ast.Expr) and self._language.is_value(statement):
-                yield _value(statement.strip(), at)
+                yield _value_token(statement.strip(), at)
                 continue
-            yield from self._statement(statement, at)
+            yield from self._statement_tokens(statement, at)
             below = lines[node.end_lineno or 0 :][:1]
             if below and below[0].strip().startswith("#"):
                 words = f"{words} {below[0].strip(' #')}"
             if words:
-                yield from self._comment(words, at)
+                yield from self._comment_tokens(words, at)
 
     def _loose_line(self, line: str, at: int) -> Iterator[Token]:
         statement, words = _without_comment(line)
         if python_module(statement.strip()) is None:
-            yield from self._moved(line, at)
+            yield from self._prose_tokens_at(line, at)
         else:
             if self._language.is_value(statement):
-                yield _value(statement.strip(), at)
+                yield _value_token(statement.strip(), at)
             else:
-                yield from self._statement(statement.strip(), at)
+                yield from self._statement_tokens(statement.strip(), at)
             if words:
-                yield from self._comment(words, at)
+                yield from self._comment_tokens(words, at)
         yield Token(kind="line", text="\n", at=at, end=at)
 
     def _script_block(self, code: str, at: int) -> Iterator[Token]:
@@ -247,17 +249,17 @@ class ReportReader:
             if SCRIPT_IMPORT.match(statement) or not statement:
                 pass
             elif self._language.is_value(statement):
-                yield _value(statement, at)
+                yield _value_token(statement, at)
             elif SCRIPT_SETUP.match(statement) or self._language.free_names(statement) is not None:
-                yield from self._statement(statement, at)
+                yield from self._statement_tokens(statement, at)
             else:
-                yield from self._moved(line, at)
+                yield from self._prose_tokens_at(line, at)
                 continue
             if words:
-                yield from self._comment(words, at)
+                yield from self._comment_tokens(words, at)
             yield Token(kind="line", text="\n", at=at, end=at)
 
-    def _comment(self, words: str, at: int) -> Iterator[Token]:
+    def _comment_tokens(self, words: str, at: int) -> Iterator[Token]:
         """A comment behind a call: a bare value in it is what the call gives."""
         words = words.strip()
         begun = words.removeprefix("=>").removeprefix("->").removeprefix("==").strip()
@@ -269,14 +271,14 @@ class ReportReader:
             or ERROR_NAME.match(begun)
         ):
             yield Token(kind="cue", text="got", at=at, end=at)
-        yield from self._moved(begun, at)
+        yield from self._prose_tokens_at(begun, at)
 
-    def _moved(self, words: str, at: int) -> Iterator[Token]:
+    def _prose_tokens_at(self, words: str, at: int) -> Iterator[Token]:
         """The tokens of text that does not stand in the report as it is here."""
-        for token in self._prose(words, 0, len(words)):
+        for token in self._prose_tokens(words, 0, len(words)):
             yield replace(token, at=at, end=at)
 
-    def _statement(self, source: str, at: int) -> Generator[Token, None, tuple[bool, bool]]:
+    def _statement_tokens(self, source: str, at: int) -> Generator[Token, None, tuple[bool, bool]]:
         """The tokens of one statement; returns whether it calls something that can be run, and whether it compares that."""
         source = source.strip().rstrip(";")
         asserted = ASSERTED.match(source) if self._is_python else None
@@ -289,7 +291,7 @@ class ReportReader:
         if self._language.free_names(called) is not None and (
             not asserted or self._language.is_value(wanted)
         ):
-            call = self._call(self._assigned(called), at)
+            call = self._call_token(self._assigned_call(called), at)
             if call is not None:
                 if not asserted:
                     self._setup.append(source)
@@ -301,7 +303,7 @@ class ReportReader:
         yield Token(kind="line", text="\n", at=at, end=at)
         return False, False
 
-    def _assigned(self, expression: str) -> str:
+    def _assigned_call(self, expression: str) -> str:
         """The call that the name was assigned last; the expression itself if it is no such name."""
         for source in reversed(self._setup):
             found = re.match(
@@ -315,7 +317,7 @@ class ReportReader:
                 break  # changed since
         return expression
 
-    def _call(self, text: str, at: int, end: int = -1) -> Token | None:
+    def _call_token(self, text: str, at: int, end: int = -1) -> Token | None:
         text = " ".join(text.split()) if "\n" in text and '"""' not in text else text.strip()
         free = self._language.free_names(text)
         if free is None or not self._language.has_call(text):
@@ -327,11 +329,11 @@ class ReportReader:
 
     # Prose
 
-    def _prose(self, text: str, start: int, stop: int) -> Iterator[Token]:
+    def _prose_tokens(self, text: str, start: int, stop: int) -> Iterator[Token]:
         calls = self._compared_calls(text, start, stop)
         place = start
         while place < stop:
-            token = self._token(text, place, stop, calls)
+            token = self._token_at(text, place, stop, calls)
             if token is None:
                 place += 1
                 continue
@@ -354,78 +356,82 @@ class ReportReader:
                 calls[begin] = calls.pop(other)
         return calls
 
-    def _token(self, text: str, at: int, stop: int, calls: dict[int, int]) -> "Token | list[Token] | None":
+    def _token_at(self, text: str, at: int, stop: int, calls: dict[int, int]) -> "Token | list[Token] | None":
         char = text[at]
         begun = _line_start(text, at, stop)
         if begun is not None or char.isspace():
             return begun
         if char == "`" and (code := CODE.match(text, at)) is not None and code.end() <= stop:
-            return self._inline((code[1] or code[2]).strip(), at, code.end())
+            return self._inline_code_tokens((code[1] or code[2]).strip(), at, code.end())
         if at in calls:
-            return self._called(text[at : calls[at]], at, calls[at])
-        return self._literal(text, at, stop) or _mark(text, at) or _word(text, at, stop)
+            return self._call_or_word_token(text[at : calls[at]], at, calls[at])
+        return (
+            self._literal_token(text, at, stop) or _punctuation_token(text, at) or _word_token(text, at, stop)
+        )
 
-    def _called(self, text: str, at: int, end: int) -> Token:
-        found = self._call(text.removeprefix("not "), at, end)
+    def _call_or_word_token(self, text: str, at: int, end: int) -> Token:
+        found = self._call_token(text.removeprefix("not "), at, end)
         if found is not None:
             return found
         if self._language.is_value(text):
-            return _value(text, at, end)
+            return _value_token(text, at, end)
         if (error := ERROR_NAME.match(text)) is not None and text[error.end() : error.end() + 1] == "(":
-            return _error(error[0], at, end)
+            return _error_token(error[0], at, end)
         return Token(kind="word", text=text, at=at, end=end)
 
-    def _inline(self, code: str, at: int, end: int) -> "Token | list[Token]":
+    def _inline_code_tokens(self, code: str, at: int, end: int) -> "Token | list[Token]":
         language = self._language
         asserted = ASSERTED.match(code)
         sides = language.comparison(asserted["inner"] if asserted else code)
         if sides is not None and language.has_call(sides[0]) and language.is_value(sides[1]):
-            call = self._call(sides[0], at, end)
+            call = self._call_token(sides[0], at, end)
             if call is not None:
                 compared = Token(kind="value", text=sides[1], at=at, end=end, asserted=True)
                 return [call, compared]
         if code.startswith(">>> ") or (
             any(True for _ in call_spans(code)) and language.free_names(code) is None
         ):
-            tokens = self._session(code, at) if code.startswith(">>> ") else self._moved(code, at)
+            tokens = (
+                self._session_tokens(code, at) if code.startswith(">>> ") else self._prose_tokens_at(code, at)
+            )
             return [replace(one, end=end) for one in tokens]
         if language.free_names(code) is not None and language.has_call(code) and not language.is_value(code):
-            return self._called(code, at, end)
+            return self._call_or_word_token(code, at, end)
         error = re.match(rf"(?:{ERROR_NAME.pattern})(?=:|\Z)", code)
         if error is not None:
-            return _error(error[0], at, end)
+            return _error_token(error[0], at, end)
         if re.fullmatch(r"[A-Za-z_$][A-Za-z_$.]*", code) and not language.is_value(code):
             return Token(kind="word", text=code, at=at, end=end)
-        return _value(code, at, end, "literal" if language.is_value(code) else "bare")
+        return _value_token(code, at, end, "literal" if language.is_value(code) else "bare")
 
-    def _literal(self, text: str, at: int, stop: int) -> Token | None:
+    def _literal_token(self, text: str, at: int, stop: int) -> Token | None:
         before = text[at - 1] if at else " "
         if not (before.isalnum() or before in "_."):
             if (constant := CONSTANT.match(text, at)) is not None:
-                return self._constant(constant)
+                return self._constant_token(constant)
             empty = EMPTY.match(text, at)
             shown = EMPTY_TEXTS[empty[1].lower()] if empty is not None else ""
             if empty is not None and self._language.is_value(shown):
-                return _value(shown, at, empty.end())
+                return _value_token(shown, at, empty.end())
         if (number := NUMBER.match(text, at)) is not None:
-            return self._number(text, number)
+            return self._number_token(text, number)
         if (closed := CURLY.match(text, at)) is not None:
-            return _value(repr(closed[1] or closed[2]), at, closed.end())
+            return _value_token(repr(closed[1] or closed[2]), at, closed.end())
         end = _literal_end(text, at)
         if not 0 < end <= stop or before.isalnum() or not self._language.is_value(text[at:end]):
             return None
         said = ERROR_TEXT.match(text[at:end])
-        return _value(text[at:end], at, end) if said is None else _error(said[1], at, end)
+        return _value_token(text[at:end], at, end) if said is None else _error_token(said[1], at, end)
 
-    def _number(self, text: str, number: re.Match[str]) -> Token:
+    def _number_token(self, text: str, number: re.Match[str]) -> Token:
         begin, end = number.span()
         after = UNIT.match(text, end)
         counted = after is not None and after[1].lower() not in AFTER_NUMBER
         if counted or COUNTER.search(text[max(begin - 20, 0) : begin]):
             return Token(kind="word", text=number[0], at=begin, end=end)
-        return _value(number[0], begin, end)
+        return _value_token(number[0], begin, end)
 
-    def _constant(self, found: re.Match[str]) -> Token | None:
+    def _constant_token(self, found: re.Match[str]) -> Token | None:
         text = found[0]
         if self._is_python:
             if text in {"undefined", "NaN"}:
@@ -433,7 +439,7 @@ class ReportReader:
             text = {"true": "True", "false": "False", "none": "None", "null": "None"}.get(text, text)
         elif text in {"True", "False", "None", "none"}:
             text = {"True": "true", "False": "false"}.get(text, "null")
-        return _value(text, found.start(), found.end())
+        return _value_token(text, found.start(), found.end())
 
 
 def _line_start(text: str, at: int, stop: int) -> Token | None:
@@ -450,7 +456,7 @@ def _line_start(text: str, at: int, stop: int) -> Token | None:
     return Token(kind="stop" if blank else "line", text="\n", at=at, end=blank.end() - 1 if blank else at + 1)
 
 
-def _mark(text: str, at: int) -> Token | None:
+def _punctuation_token(text: str, at: int) -> Token | None:
     """The token of a punctuation mark."""
     char = text[at]
     stopped = STOP.match(text, at)
@@ -463,13 +469,13 @@ def _mark(text: str, at: int) -> Token | None:
     )
 
 
-def _word(text: str, at: int, stop: int) -> Token | None:
+def _word_token(text: str, at: int, stop: int) -> Token | None:
     """The token of an exception's name, a cue or another word."""
     before = text[at - 1] if at else " "
     if not (before.isalnum() or before in "_."):
         error = ERROR_NAME.match(text, at)
         if error is not None:
-            return _error(error[0], at, error.end())
+            return _error_token(error[0], at, error.end())
         cue = CUE.match(text, at)
         if cue is not None and cue.end() <= stop:
             return Token(kind="cue", text=str(cue.lastgroup), at=at, end=cue.end())

@@ -134,7 +134,7 @@ def with_probe(text: str, calls: Sequence[Looked], style: Style) -> str:
     )
     lines.append("})")
     imports = [each for one in calls for each in one.imports]
-    return _appended(with_imports(text, imports), "\n".join(lines) + "\n")
+    return _append_code(with_imports(text, imports), "\n".join(lines) + "\n")
 
 
 def place(text: str, tests: Sequence[NewTest], style: Style) -> Placed:
@@ -145,7 +145,7 @@ def place(text: str, tests: Sequence[NewTest], style: Style) -> Placed:
         needed.insert(0, assert_import(style))
     placed = with_imports(text, needed)
     for code in codes:
-        placed = _appended(placed, code)
+        placed = _append_code(placed, code)
     return Placed(text=placed, names=tuple(one.name for one in tests), codes=tuple(codes))
 
 
@@ -156,7 +156,7 @@ def needs_assert(code: str, text: str) -> bool:
 
 def assert_import(style: Style) -> str:
     """The statement that imports Node's `assert`."""
-    return _bring("assert", "node:assert/strict", style, default=True)
+    return _import_statement("assert", "node:assert/strict", style, default=True)
 
 
 def test_code(test: NewTest, style: Style) -> str:
@@ -165,13 +165,13 @@ def test_code(test: NewTest, style: Style) -> str:
     awaited = "await " if test.awaited else ""
     value = f"[...{call}]" if test.iterated else f"{awaited}{call}"
     lines = [f"{one.rstrip(';')}{end}" for one in test.setup]
-    lines.append(test.statement or f"{_assertion(value, call, wanted, test, style)}{end}")
-    head = f"{style.test}({_quoted(test.name)}, {'async ' if test.awaited else ''}() => {{"
+    lines.append(test.statement or f"{_assertion_statement(value, call, wanted, test, style)}{end}")
+    head = f"{style.test}({_quote_string(test.name)}, {'async ' if test.awaited else ''}() => {{"
     body = "\n".join(f"  {line}" for line in "\n".join(lines).splitlines())
     return f"{head}\n{body}\n}}){end}\n"
 
 
-def _assertion(value: str, call: str, wanted: WantedValue, test: NewTest, style: Style) -> str:
+def _assertion_statement(value: str, call: str, wanted: WantedValue, test: NewTest, style: Style) -> str:
     text = wanted.text
     if wanted.relation == "no_error":
         return value
@@ -235,17 +235,17 @@ def import_of(one: NamedDefinition, home: str, text: str, source: str, style: St
     )
     if default is None and named is None:
         return ""
-    return _bring(one.name, _specifier(one.path, home, text), style, default=named is None)
+    return _import_statement(one.name, _module_specifier(one.path, home, text), style, default=named is None)
 
 
-def _bring(name: str, module: str, style: Style, *, default: bool) -> str:
+def _import_statement(name: str, module: str, style: Style, *, default: bool) -> str:
     bound = name if default else f"{{ {name} }}"
     if style.imports:
         return f"import {bound} from '{module}'{style.end}"
     return f"const {bound} = require('{module}'){style.end}"
 
 
-def _specifier(path: str, home: str, text: str) -> str:
+def _module_specifier(path: str, home: str, text: str) -> str:
     """The module as the file names it already, or else relative, with an ending where its other relative imports have one."""
     folder = posixpath.dirname(home)
     relative = posixpath.relpath(path, folder or ".")
@@ -264,7 +264,7 @@ def _specifier(path: str, home: str, text: str) -> str:
 
 def with_imports(text: str, statements: Iterable[str]) -> str:
     """The text with those of the import statements whose names it does not bind yet, after its last import."""
-    missing = [one for one in dict.fromkeys(statements) if one and not _binds(text, one)]
+    missing = [one for one in dict.fromkeys(statements) if one and not _binds_all_names(text, one)]
     if not missing:
         return text
     ends = [found.end() for found in IMPORT.finditer(text)]
@@ -276,7 +276,7 @@ def with_imports(text: str, statements: Iterable[str]) -> str:
     return text[:at] + "\n" + "\n".join(missing) + text[at:]
 
 
-def _binds(text: str, statement: str) -> bool:
+def _binds_all_names(text: str, statement: str) -> bool:
     found = IMPORT.search(statement)
     assert found is not None, "it is made here"
     names = re.findall(r"[A-Za-z_$][\w$]*", found["bound"] or found["names"])
@@ -284,10 +284,10 @@ def _binds(text: str, statement: str) -> bool:
     return all(re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", bound) for name in names)
 
 
-def _quoted(text: str) -> str:
+def _quote_string(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _appended(text: str, code: str) -> str:
+def _append_code(text: str, code: str) -> str:
     head = text.rstrip("\n")
     return f"{head}\n\n{code}" if head else code

@@ -49,11 +49,11 @@ class Deadline:
             with self._lock:
                 self._socket = info["return_value"].get_extra_info("socket")
             if self.passed:
-                self._cut()
+                self._cut_connection()
 
     def set(self, seconds: float) -> None:
         """Set the time to so many seconds from now, whatever was set before."""
-        self._cancel()
+        self._cancel_timer()
         self._timer = threading.Timer(seconds, self.expire)
         self._timer.daemon = True
         self._timer.start()
@@ -61,16 +61,16 @@ class Deadline:
     def expire(self) -> None:
         """Expire now, and for every later exchange."""
         self.passed = True
-        self._cut()
+        self._cut_connection()
 
-    def _cut(self) -> None:
+    def _cut_connection(self) -> None:
         with self._lock:
             if self._socket is not None:
                 # Closing it would not wake a thread that reads from it.
                 with contextlib.suppress(OSError):  # it was closed meanwhile
                     self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _cancel(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
@@ -81,7 +81,7 @@ class Deadline:
         try:
             yield
         finally:
-            self._cancel()
+            self._cancel_timer()
             with self._lock:
                 self._socket = None
 

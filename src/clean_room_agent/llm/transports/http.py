@@ -76,11 +76,11 @@ class LineSplitter:
             LineTooLongError: the current line is too long.
         """
         first, *others = data.split(b"\n")
-        self._append(first)
+        self._append_part(first)
         if not others:
             return []
         lines = [self._take_line(), *others[:-1]]
-        self._append(others[-1])
+        self._append_part(others[-1])
         return [line for line in lines if line.strip()]
 
     def end(self) -> list[bytes]:
@@ -92,7 +92,7 @@ class LineSplitter:
         lines = last.split(b"\r") if is_whole and not last.lstrip().startswith(b"{") else [last]
         return [line for line in lines if line.strip()]
 
-    def _append(self, part: bytes) -> None:
+    def _append_part(self, part: bytes) -> None:
         self._held += len(part)
         if self._held > MAX_LINE_BYTES:
             raise LineTooLongError(f"a line of more than {MAX_LINE_BYTES} bytes")
@@ -159,7 +159,7 @@ class StreamedAnswer(abc.ABC):
         """Whether to stop reading: the last line has arrived, or the answer repeats itself or what it was shown, or
         copies the example, so that the rest is not wanted.
         """
-        return self._ended or self._repeated or self._copies.tripped
+        return self._ended or self._has_repetition or self._copies.tripped
 
     @property
     def begun(self) -> bool:
@@ -188,7 +188,7 @@ class StreamedAnswer(abc.ABC):
             request_body=body,
             text=self.text,
             thinking=self.thinking,
-            finish=self._finish(),
+            finish=self._finish_reason(),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cached_tokens=self.cached_tokens,
@@ -197,7 +197,9 @@ class StreamedAnswer(abc.ABC):
             refusal=self.refusal,
         )
 
-    def _add(self, text: str | None, thinking: str | None = None, calls: list[Any] | None = None) -> None:
+    def _add_pieces(
+        self, text: str | None, thinking: str | None = None, calls: list[Any] | None = None
+    ) -> None:
         """Append the pieces that are not empty, and notify whoever follows the call. Calls of tools are kept as JSON, for
         the record.
         """
@@ -212,25 +214,25 @@ class StreamedAnswer(abc.ABC):
         self._copies.feed(text or "")
 
     @property
-    def _repeated(self) -> bool:
+    def _has_repetition(self) -> bool:
         return any(guard.tripped for guard in self._guards)
 
-    def _finish(self) -> Finish:
+    def _finish_reason(self) -> Finish:
         """How the answer ended; a server may have stopped for a reason that nobody knows."""
         if self._copies.tripped:
             return "copied"
-        if self._repeated and self.reason != "stop":
+        if self._has_repetition and self.reason != "stop":
             return "repeated"
         return "tool_call" if self._called_a_tool else ENDINGS.get(self.reason.lower(), "stop")
 
-    def _failure(self) -> ModelError | None:
+    def _early_end_error(self) -> ModelError | None:
         """The error for an answer that ended for a reason that makes it of no use: an unknown one behind a text does not."""
         reason = self.reason.lower()
         if reason in FAILURES or (reason not in ENDINGS and not self.begun):
             return server_errors.ended_early(self._target, self.reason)
         return None
 
-    def _foreign(self, text: bytes) -> ModelError:
+    def _protocol_error(self, text: bytes) -> ModelError:
         """The error for something that is no part of the protocol."""
         return server_errors.not_the_protocol(
             self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}"
@@ -284,11 +286,11 @@ class HttpServer:
     ) -> ModelError | None:
         """Fill `receiver` with the answer to a POST of `body`; return the error that ended it, of which Ctrl-C is one."""
         try:
-            return self._exchange(path, body, receiver, target)
+            return self._stream_request(path, body, receiver, target)
         except KeyboardInterrupt:
             return CallInterrupted("interrupted")
 
-    def _exchange(
+    def _stream_request(
         self, path: str, body: str, receiver: StreamedAnswer, target: RequestTarget
     ) -> ModelError | None:
         limits = self._timeouts
@@ -316,7 +318,7 @@ class HttpServer:
                     return receiver.refused(
                         response.status_code, self._without_secret(_bounded_text(response))
                     )
-                return self._read(response, receiver, target, deadline)
+                return self._read_stream(response, receiver, target, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
             return server_errors.refused_connection(target, str(exc) or type(exc).__name__)
         except httpx.HTTPError as exc:
@@ -439,7 +441,7 @@ class HttpServer:
             said = late if limit.passed else str(exc) or type(exc).__name__
             raise server_errors.refused_connection(target, said) from exc
 
-    def _read(
+    def _read_stream(
         self, response: httpx.Response, receiver: StreamedAnswer, target: RequestTarget, deadline: float
     ) -> ModelError | None:
         lines = LineSplitter()

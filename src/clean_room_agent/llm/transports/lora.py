@@ -88,7 +88,7 @@ class LoraTags:
         Raises:
             ModelError: the server does not have the adapter, or cannot be asked.
         """
-        found = self._lookup(tag)
+        found = self._tag_meaning(tag)
         return tag if found is None else found.model
 
     def fields(self, tag: str) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class LoraTags:
         Raises:
             ModelError: the server does not have the adapter, or cannot be asked.
         """
-        found = self._lookup(tag)
+        found = self._tag_meaning(tag)
         with self._lock:
             self._used = self._used or (found is not None and any(scale for _, scale in found.scales))
             switched = self._last not in {"", tag}
@@ -107,15 +107,15 @@ class LoraTags:
         named = {"lora": [{"id": number, "scale": scale} for number, scale in scales]} if scales else {}
         return named | ({"cache_prompt": False} if anew else {})
 
-    def _lookup(self, tag: str) -> _TagMeaning | None:
+    def _tag_meaning(self, tag: str) -> _TagMeaning | None:
         """What the tag means; None if the server loaded no adapters, since other servers' models may have the marker in
         their names.
         """
         if tag not in self._known:
-            self._known[tag] = self._find(tag)
+            self._known[tag] = self._find_tag_meaning(tag)
         return self._known[tag]
 
-    def _find(self, tag: str) -> _TagMeaning | None:
+    def _find_tag_meaning(self, tag: str) -> _TagMeaning | None:
         answer = self._ask(tag)
         if answer is None:
             return None
@@ -208,13 +208,13 @@ def parameters_of(text: str) -> dict[str, Any]:
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
         if name and value.strip():
-            found.setdefault(name, []).append(_value(value.strip()))
+            found.setdefault(name, []).append(_parse_value(value.strip()))
     return {
         name: values if name == "stop" or len(values) > 1 else values[0] for name, values in found.items()
     }
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if text.startswith('"') and text.endswith('"') and len(text) > 1:
         return text[1:-1].replace('\\"', '"').replace("\\\\", "\\")
     for kind in (int, float):

@@ -114,14 +114,14 @@ class OllamaAnswer(StreamedAnswer):
         try:
             parsed = read_piece(line, _ChatLine)
         except ValueError:
-            return self._foreign(line)
+            return self._protocol_error(line)
         if parsed.error is not None:
             return self.refused(httpx.codes.OK, json.dumps({"error": parsed.error}))
         elsewhere = self._forwards.seen(self._target, parsed)
         if elsewhere is not None:
             return elsewhere
         self._add_line(parsed)
-        return self._failure() if self._ended else None
+        return self._early_end_error() if self._ended else None
 
     def end(self) -> ModelError | None:
         """The error for a stream that ended without its last line."""
@@ -133,7 +133,7 @@ class OllamaAnswer(StreamedAnswer):
 
     def _add_line(self, line: _ChatLine) -> None:
         said = line.message or _OllamaMessage()
-        self._add(said.content or line.response, said.thinking, said.tool_calls)
+        self._add_pieces(said.content or line.response, said.thinking, said.tool_calls)
         if not said.thinking:
             self._tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
@@ -166,7 +166,7 @@ class OllamaTransport(ModelServer):
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
         body = encode(request, keep_alive=self._keep_alive)
-        target = self._target(request.model.tag)
+        target = self._request_target(request.model.tag)
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
@@ -174,7 +174,7 @@ class OllamaTransport(ModelServer):
         path = "/api/chat" if request.gap is None else "/api/generate"
         error = self._http.stream(path, body, collected, target)
         answer = collected.as_answer(body, error)
-        return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
+        return answer if error is not None else replace(answer, model_digest=self._model_digest(target.tag))
 
     def digest(self, tag: str) -> str | None:
         """The digest that the server lists; None if it lists none, or cannot be asked."""
@@ -189,7 +189,7 @@ class OllamaTransport(ModelServer):
         Raises:
             ModelError: the server cannot be asked.
         """
-        return f"version {self._ask('GET', '/api/version', ServerVersion).version}"
+        return f"version {self._ask_api('GET', '/api/version', ServerVersion).version}"
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """The models of the server, by tag.
@@ -197,7 +197,7 @@ class OllamaTransport(ModelServer):
         Raises:
             ModelError: the server cannot be asked.
         """
-        served = self._ask("GET", "/api/tags", _OllamaModels).models
+        served = self._ask_api("GET", "/api/tags", _OllamaModels).models
         models = [
             ServedModel(
                 tag=model.name,
@@ -216,7 +216,7 @@ class OllamaTransport(ModelServer):
             ModelNotFound: the server does not have it.
             ModelError: the server cannot be asked.
         """
-        shown = self._ask("POST", "/api/show", _Show, tag=tag)
+        shown = self._ask_api("POST", "/api/show", _Show, tag=tag)
         lengths = [
             value for key, value in sorted(shown.model_info.items()) if key.endswith(".context_length")
         ]
@@ -232,10 +232,10 @@ class OllamaTransport(ModelServer):
         """A request without a prompt, which loads the model; None if no model stays loaded between requests."""
         if KEPT_FOR_NOTHING.fullmatch(self._keep_alive):
             return None
-        return LoadRequest(partial(self._load, model))
+        return LoadRequest(partial(self._load_model, model))
 
-    def _load(self, model: ModelConfig, cut: Deadline) -> None:
-        target = self._target(model.tag)
+    def _load_model(self, model: ModelConfig, cut: Deadline) -> None:
+        target = self._request_target(model.tag)
         refused = self._forwards.refusal(target)
         if refused is not None:
             raise refused
@@ -247,7 +247,7 @@ class OllamaTransport(ModelServer):
         if status != httpx.codes.OK:
             raise server_errors.reported(target, status, said, known=tags_of(self))[0]
 
-    def _digest(self, tag: str) -> str:
+    def _model_digest(self, tag: str) -> str:
         """The digest of the model when it was first asked for; "" if the server does not say."""
         if tag not in self._digests:
             self._digests[tag] = self._listed_digest(tag)
@@ -260,14 +260,14 @@ class OllamaTransport(ModelServer):
             return ""
         return found.get(tag) or found.get(f"{tag}:latest", "")
 
-    def _ask(self, method: str, path: str, kind: type[ReplyT], *, tag: str = "") -> ReplyT:
+    def _ask_api(self, method: str, path: str, kind: type[ReplyT], *, tag: str = "") -> ReplyT:
         if not tag:
-            return self._http.ask(method, path, kind, self._target(""))
+            return self._http.ask(method, path, kind, self._request_target(""))
         return self._http.ask(
-            method, path, kind, self._target(tag), payload={"model": tag}, known=lambda: tags_of(self)
+            method, path, kind, self._request_target(tag), payload={"model": tag}, known=lambda: tags_of(self)
         )
 
-    def _target(self, tag: str) -> RequestTarget:
+    def _request_target(self, tag: str) -> RequestTarget:
         return RequestTarget(server=self._server, tag=tag, dialect=OLLAMA)
 
 

@@ -105,16 +105,16 @@ class OpenAiTransport(ModelServer):
         self._owners: frozenset[str] = frozenset()
         """Who the server says its models belong to, once it was asked: each kind of server has a name for that."""
         self._http = HttpServer(http, config.timeouts, secret=key, timer=timer)
-        self._lora = LoraTags(self._adapters, parallel=config.parallel > 1)
-        self._forwards = ForwardGuard(self._destination, allowed=config.allow_remote)
+        self._lora = LoraTags(self._loaded_adapters, parallel=config.parallel > 1)
+        self._forwards = ForwardGuard(self._forward_destination, allowed=config.allow_remote)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
-        target = self._target(request.model.tag)
+        target = self._request_target(request.model.tag)
         path, encoded = "/v1/chat/completions", encode(request, self._config)
         try:
             if request.gap is not None:
-                path, encoded = self._filling(request, request.gap)
+                path, encoded = self._fill_request(request, request.gap)
             encoded |= {"model": self._lora.model(request.model.tag), **self._lora.fields(request.model.tag)}
             if "llamacpp" in self._owners and path != INFILL and self._template_kwargs == TEMPLATE_KWARGS:
                 encoded = NO_THOUGHTS | encoded
@@ -142,7 +142,7 @@ class OpenAiTransport(ModelServer):
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         """The tokens of a request with these texts, as vLLM and llama-server count them; None from another server."""
         try:
-            return self._counted(tag, _messages(system, prompt))
+            return self._count_message_tokens(tag, _chat_messages(system, prompt))
         except ModelError:
             return None
 
@@ -156,16 +156,16 @@ class OpenAiTransport(ModelServer):
         Raises:
             ModelError: it does not list its models.
         """
-        self._models()
+        self._list_models()
         if "vllm" in self._owners:
-            found = self._http.ask_if_there("/version", ServerVersion, self._target(""))
+            found = self._http.ask_if_there("/version", ServerVersion, self._request_target(""))
             return f"vLLM {found.version}" if found else "vLLM"
         if "llamacpp" in self._owners:
-            props = self._http.ask_if_there("/props", _Props, self._target(""))
+            props = self._http.ask_if_there("/props", _Props, self._request_target(""))
             return f"llama-server {props.build_info}".strip() if props else "llama-server"
         if self._owners == {"me"}:
             return "llama-cpp-python"
-        return "LM Studio" if self._studio() else "an OpenAI-compatible server"
+        return "LM Studio" if self._lm_studio_models() else "an OpenAI-compatible server"
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """The models of the server, by tag; it reports neither digests nor sizes.
@@ -173,12 +173,12 @@ class OpenAiTransport(ModelServer):
         Raises:
             ModelError: the server cannot be asked.
         """
-        tags = sorted({model.id for model in self._models()})
+        tags = sorted({model.id for model in self._list_models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
 
     def slots(self) -> int | None:
         """How many requests llama-server answers at a time; None from another server."""
-        props = self._http.ask_if_there("/props", _Props, self._target(""))
+        props = self._http.ask_if_there("/props", _Props, self._request_target(""))
         return props.total_slots if props else None
 
     def show(self, tag: str) -> ModelDetails:
@@ -188,10 +188,10 @@ class OpenAiTransport(ModelServer):
             ModelNotFound: the server does not list it. (Some would answer anyway, with another model.)
             ModelError: the server cannot be asked.
         """
-        models = {model.id: model for model in self._models()}
+        models = {model.id: model for model in self._list_models()}
         name = tag if tag in models else self._lora.model(tag)
         if name not in models:
-            raise server_errors.no_model(self._target(tag), tuple(sorted(models)))
+            raise server_errors.no_model(self._request_target(tag), tuple(sorted(models)))
         model = models[name]
         meta = model.meta or _Meta()
         # vLLM states the window for the model, but not for its adapters.
@@ -199,55 +199,57 @@ class OpenAiTransport(ModelServer):
         served = meta.n_ctx or next((length for length in lengths if length), None)
         trained = meta.n_ctx_train
         if served is None:
-            studio = {each.id: each for each in self._studio()}.get(tag)
+            studio = {each.id: each for each in self._lm_studio_models()}.get(tag)
             if studio is not None:
                 served, trained = studio.loaded_context_length, studio.max_context_length
         if served is None:
-            props = self._http.ask_if_there("/props", _Props, self._target(""))
+            props = self._http.ask_if_there("/props", _Props, self._request_target(""))
             served = props.default_generation_settings.n_ctx if props else None
         return ModelDetails(tag=tag, context_length=trained, capabilities=(), served=served or None)
 
-    def _models(self) -> list[_Served]:
-        models = self._http.ask("GET", "/v1/models", _Models, self._target("")).data
-        self._owned(models)
+    def _list_models(self) -> list[_Served]:
+        models = self._http.ask("GET", "/v1/models", _Models, self._request_target("")).data
+        self._cache_owners(models)
         return models
 
-    def _owned(self, models: list[_Served]) -> frozenset[str]:
+    def _cache_owners(self, models: list[_Served]) -> frozenset[str]:
         """The owners of the models, which are cached."""
         self._owners = frozenset(model.owned_by for model in models)
         return self._owners
 
-    def _studio(self) -> list[_Served]:
+    def _lm_studio_models(self) -> list[_Served]:
         """The models as LM Studio's own API lists them; none from another server."""
-        found = self._http.ask_if_there("/api/v0/models", _Models, self._target(""))
+        found = self._http.ask_if_there("/api/v0/models", _Models, self._request_target(""))
         return found.data if found else []
 
-    def _destination(self, tag: str) -> str:
+    def _forward_destination(self, tag: str) -> str:
         """The machine to which Ollama, which also has this API, forwards the model's prompts; "" from another server."""
-        target = self._target(tag)
+        target = self._request_target(tag)
         try:
             said = self._http.ask("POST", "/api/show", Forwarding, target, payload={"model": tag})
         except (ModelNotFound, ServerFailed):
             return ""
         return said.destination(tag)
 
-    def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
+    def _loaded_adapters(self, tag: str) -> tuple[str, AdapterList] | None:
         """The tag's model as llama-server lists it, and its adapters; in router mode it lists a model for each adapter."""
-        listed = self._http.ask_if_there("/v1/models", _Models, self._target(""))
-        if listed is None or "llamacpp" not in self._owned(listed.data):
+        listed = self._http.ask_if_there("/v1/models", _Models, self._request_target(""))
+        if listed is None or "llamacpp" not in self._cache_owners(listed.data):
             return None
         name = tag if tag in {model.id for model in listed.data} else tag.partition(MARK)[0]
-        found = self._http.ask_if_there(f"/lora-adapters?model={quote(name)}", AdapterList, self._target(tag))
+        found = self._http.ask_if_there(
+            f"/lora-adapters?model={quote(name)}", AdapterList, self._request_target(tag)
+        )
         return None if found is None else (name, found)
 
-    def _filling(self, request: ChatRequest, gap: Gap) -> tuple[str, dict[str, Any]]:
+    def _fill_request(self, request: ChatRequest, gap: Gap) -> tuple[str, dict[str, Any]]:
         """The path that fills gaps on this server, and the body for it.
 
         Raises:
             ModelError: it cannot be asked what it is.
         """
         if not self._owners:
-            self._models()
+            self._list_models()
         path = INFILL if "llamacpp" in self._owners else "/v1/completions"
         return path, encode_gap(request, gap, self._config, own=path == INFILL)
 
@@ -256,34 +258,38 @@ class OpenAiTransport(ModelServer):
         if estimate(gap.before) <= SAFE_BEFORE and estimate(gap.after) <= SAFE_AFTER:
             return None
         try:
-            need = sum(self._tokens(target.tag, text) for text in (gap.before, gap.after))
+            need = sum(self._count_text_tokens(target.tag, text) for text in (gap.before, gap.after))
         except ModelError as unknown:
             return unknown
         if answer.prompt_tokens is not None and answer.prompt_tokens >= need:
             return None
         return server_errors.cut_gap(target, answer.prompt_tokens, need)
 
-    def _tokens(self, tag: str, text: str, *, special: bool = False) -> int:
+    def _count_text_tokens(self, tag: str, text: str, *, special: bool = False) -> int:
         """The tokens of a text, as llama-server counts them; whether with those that mark its parts."""
         asked = {"content": text, "add_special": special, "parse_special": special}
         return len(
-            self._http.ask("POST", "/tokenize", _TokenNumbers, self._target(tag), payload=asked).tokens
+            self._http.ask(
+                "POST", "/tokenize", _TokenNumbers, self._request_target(tag), payload=asked
+            ).tokens
         )
 
-    def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
+    def _count_message_tokens(self, tag: str, messages: list[dict[str, str]]) -> int | None:
         asked = {
             "model": self._lora.model(tag),
             "messages": messages,
             "chat_template_kwargs": self._template_kwargs,
         }
         if "vllm" in self._owners:
-            return self._http.ask("POST", "/tokenize", _Count, self._target(tag), payload=asked).count
+            return self._http.ask("POST", "/tokenize", _Count, self._request_target(tag), payload=asked).count
         if "llamacpp" in self._owners:
-            whole = self._http.ask("POST", "/apply-template", _Whole, self._target(tag), payload=asked)
-            return self._tokens(tag, whole.prompt, special=True)
+            whole = self._http.ask(
+                "POST", "/apply-template", _Whole, self._request_target(tag), payload=asked
+            )
+            return self._count_text_tokens(tag, whole.prompt, special=True)
         return None
 
-    def _target(self, tag: str) -> RequestTarget:
+    def _request_target(self, tag: str) -> RequestTarget:
         return RequestTarget(server=self._config.base_url, tag=tag, dialect=OPENAI)
 
 
@@ -300,7 +306,7 @@ def encode(request: ChatRequest, config: ModelsConfig) -> dict[str, Any]:
     were left out, servers would take it from the model's own files.
     """
     sampling = request.sampling
-    messages = _messages(request.system, request.prompt)
+    messages = _chat_messages(request.system, request.prompt)
     body: dict[str, Any] = {"model": request.model.tag, "messages": messages, "stream": config.streaming}
     if config.streaming:
         body["stream_options"] = {"include_usage": True}
@@ -316,7 +322,7 @@ def encode(request: ChatRequest, config: ModelsConfig) -> dict[str, Any]:
     if sampling.top_k:
         body["top_k"] = sampling.top_k
     if request.schema is not None:
-        body |= _shape(request.identity.prompt, request.schema, config)
+        body |= _schema_fields(request.identity.prompt, request.schema, config)
     elif request.grammar and config.grammar:
         body["grammar"] = request.grammar
     if request.wants_logprobs and config.logprobs:
@@ -344,12 +350,12 @@ def encode_gap(request: ChatRequest, gap: Gap, config: ModelsConfig, *, own: boo
     return body | {key: value for key, value in config.extra_body.items() if key != "chat_template_kwargs"}
 
 
-def _messages(system: str, prompt: str) -> list[dict[str, str]]:
+def _chat_messages(system: str, prompt: str) -> list[dict[str, str]]:
     told = [{"role": "system", "content": system}] if system else []
     return [*told, {"role": "user", "content": prompt}]
 
 
-def _shape(name: str, schema: JsonSchema, config: ModelsConfig) -> dict[str, Any]:
+def _schema_fields(name: str, schema: JsonSchema, config: ModelsConfig) -> dict[str, Any]:
     """The fields that tell the server the answer's schema."""
     match config.schema_dialect:
         case "json_schema":

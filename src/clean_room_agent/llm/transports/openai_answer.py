@@ -153,7 +153,7 @@ class OpenAiAnswer(StreamedAnswer):
             return None
         name, colon, value = line.strip().partition(b":")
         if name not in FIELDS or not (colon or name == b"data"):
-            return None if self._chunks else self._foreign(line)
+            return None if self._chunks else self._protocol_error(line)
         if name == b"event":
             self._event = value.strip()
         if name == b"error" or (name == b"data" and self._event == b"error" and value.strip()):
@@ -172,7 +172,7 @@ class OpenAiAnswer(StreamedAnswer):
         except ValueError:
             if held.startswith(b"{") and len(self._lines) < MAX_HELD and not _is_json(held):
                 return None
-            return self._foreign(held)
+            return self._protocol_error(held)
         self._lines.clear()
         self._event = b""
         return self._add_chunk(chunk, held)
@@ -181,12 +181,12 @@ class OpenAiAnswer(StreamedAnswer):
         """The error for an answer that ended without a reason, or before anything came."""
         held = b"\n".join(self._lines)
         if held and self._streaming:
-            return self._foreign(held)
+            return self._protocol_error(held)
         if held:
             try:
                 return self._add_chunk(read_piece(held, _Chunk), held)
             except ValueError:
-                return self._foreign(held)
+                return self._protocol_error(held)
         if self.complete and self._chunks:
             return None
         said = "its end marker came alone" if self.complete else "the stream ended before its end marker"
@@ -209,16 +209,16 @@ class OpenAiAnswer(StreamedAnswer):
         for choice in [one for one in chunk.choices or () if not one.index][:1]:
             message = choice.delta or choice.message or _Message()
             said, thought = message.texts()
-            self._add(said or choice.text, thought, message.tool_calls)
+            self._add_pieces(said or choice.text, thought, message.tool_calls)
             if choice.logprobs is not None and not (thought and not said):
                 self._tokens.extend(choice.logprobs.choices())
             self.reason = choice.finish_reason or self.reason
         self._add_filled(chunk)
-        return self._failure() if self.reason else None
+        return self._early_end_error() if self.reason else None
 
     def _add_filled(self, chunk: _Chunk) -> None:
         """Add a piece in llama-server's own form; its last one, and an answer in one piece, holds the figures."""
-        self._add(chunk.content)
+        self._add_pieces(chunk.content)
         self._tokens.extend(map(_own_choice, chunk.completion_probabilities or ()))
         if chunk.stop:
             self._ended = True

@@ -128,14 +128,14 @@ class ReplayTransport(Transport):
         call = self._calls.get(request.identity)
         if call is None:
             raise ReplayMismatch(
-                f"the recording holds no call for {request.identity}{self._nearest(request.identity)}",
+                f"the recording holds no call for {request.identity}{self._describe_nearest(request.identity)}",
                 hint="the run now differs from the recorded one; `cra replay` needs the same program, "
                 "configuration and repository state",
                 call=str(request.identity),
             )
         if call.request.prompt_hash != request.prompt_hash:
-            raise _difference(call, request)
-        finish, error = _outcome(call)
+            raise _mismatch_error(call, request)
+        finish, error = _recorded_outcome(call)
         return RawAnswer(
             request_body=call.request.request_body,
             text=call.answer.response,
@@ -146,12 +146,12 @@ class ReplayTransport(Transport):
             cached_tokens=call.cost.cached_tokens,
             tokens=load_logprobs(call.answer.logprobs),
             error=error,
-            refusal=self._refusal(request, error),
+            refusal=self._window_refusal(request, error),
             model_digest=call.model.digest,
             replayed_from=call.id,
         )
 
-    def _refusal(self, request: ChatRequest, error: ModelError | None) -> WindowRefusal | None:
+    def _window_refusal(self, request: ChatRequest, error: ModelError | None) -> WindowRefusal | None:
         """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
         gets figures that lead to that.
         """
@@ -162,7 +162,7 @@ class ReplayTransport(Transport):
             return None
         return WindowRefusal(prompt_tokens=1, window=request.max_tokens)
 
-    def _nearest(self, identity: CallIdentity) -> str:
+    def _describe_nearest(self, identity: CallIdentity) -> str:
         same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]
         if not same_pass:
             return "; none for that pass at all"
@@ -252,7 +252,7 @@ def load_calls(text: str, *, source: str) -> tuple[ModelCall, ...]:
     return tuple(calls)
 
 
-def _outcome(call: ModelCall) -> tuple[Finish, ModelError | None]:
+def _recorded_outcome(call: ModelCall) -> tuple[Finish, ModelError | None]:
     name = call.ending.finish.removeprefix("error:")
     if name == call.ending.finish:
         return next((finish for finish in get_args(Finish) if finish == call.ending.finish), "stop"), None
@@ -262,7 +262,7 @@ def _outcome(call: ModelCall) -> tuple[Finish, ModelError | None]:
     return "stop", kind(call.ending.error, hint="this failure was recorded, and is replayed")
 
 
-def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
+def _mismatch_error(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
     """The error that shows the first line in which the prompt differs from the recorded one."""
     begin = f"{request.identity} asks something else than recorded call {call.id}: "
     hint = "the program, its configuration or the repository differ from the recorded run at this point"
@@ -283,7 +283,7 @@ def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
             min(len(was or ""), len(is_now or "")),
         )
         return ReplayMismatch(
-            f"{begin}line {number + 1} of the {part} was {_around(was, column)} and now is {_around(is_now, column)}",
+            f"{begin}line {number + 1} of the {part} was {_excerpt_around(was, column)} and now is {_excerpt_around(is_now, column)}",
             hint=hint,
             call=str(request.identity),
             part=part,
@@ -296,7 +296,7 @@ def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
     )
 
 
-def _around(line: str | None, column: int) -> str:
+def _excerpt_around(line: str | None, column: int) -> str:
     """The line, or the part of a long one around the column."""
     if line is None:
         return "(not there)"

@@ -61,7 +61,7 @@ SHOWN_MODELS = 20
 def read_refusal(message: str) -> WindowRefusal | None:
     """What a server's error says about a prompt that is too long; None if it is about something else."""
     if "exceed_context_size" in message or '"n_ctx"' in message:
-        figures = _embedded(message)
+        figures = _embedded_figures(message)
         return WindowRefusal(
             prompt_tokens=_positive_count(figures.get("n_prompt_tokens")),
             window=_positive_count(figures.get("n_ctx")),
@@ -71,12 +71,12 @@ def read_refusal(message: str) -> WindowRefusal | None:
         if found is not None:
             named = found.groupdict()
             return WindowRefusal(
-                prompt_tokens=_number(named.get("prompt")), window=_number(named.get("window"))
+                prompt_tokens=_parse_number(named.get("prompt")), window=_parse_number(named.get("window"))
             )
     return None
 
 
-def _embedded(message: str) -> dict[str, Any]:
+def _embedded_figures(message: str) -> dict[str, Any]:
     """The figures in the JSON object in the message, at any depth; empty if there is none."""
     start = message.find("{")
     try:
@@ -90,7 +90,7 @@ def _embedded(message: str) -> dict[str, Any]:
     return {}
 
 
-def _number(digits: str | None) -> int | None:
+def _parse_number(digits: str | None) -> int | None:
     return None if digits is None or len(digits) > MAX_DIGITS else int(digits)
 
 
