@@ -80,22 +80,22 @@ class Describer(Struct, frozen=True, kw_only=True):
         failed = 0
         for start in range(0, len(files), parallel):
             # Here, as the index is open in this thread only.
-            views = [(file, self._view(file)) for file in files[start : start + parallel]]
+            views = [(file, self._file_inputs(file)) for file in files[start : start + parallel]]
             with ThreadPoolExecutor(parallel) as pool:
-                for described in pool.map(self._describe, views):
+                for described in pool.map(self._describe_file, views):
                     failed = failed + 1 if described.reason else 0
                     yield described
             if failed >= MAX_FAILED:
                 return
 
-    def _view(self, file: FileRow) -> EnrichmentInputs | None:
+    def _file_inputs(self, file: FileRow) -> EnrichmentInputs | None:
         inputs = read_inputs(self.kb, self.root, file)
         window = self.models.window(ENRICHMENT)
         available = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
         measure = lambda inputs: self.models.measure(ENRICHMENT, inputs)  # noqa: E731
         return inputs and shortened(inputs, available, measure)
 
-    def _describe(self, asked: tuple[FileRow, EnrichmentInputs | None]) -> Described:
+    def _describe_file(self, asked: tuple[FileRow, EnrichmentInputs | None]) -> Described:
         """Runs in a thread of its own."""
         file, inputs = asked
         if inputs is None:
@@ -152,7 +152,7 @@ def promote(conn: Connection, known: Iterable[DescriptionRow]) -> tuple[Promotio
             for file in files
             if (file.path, file.content_hash) in newest
         }
-        wanted = [_metadata(file_id, row) for file_id, row in current.items()]
+        wanted = [_metadata_row(file_id, row) for file_id, row in current.items()]
         changed = [row for row in wanted if held.get(row.file_id) != row]
         outdated = [file for file in files if file.id not in current]
         metadata.put_metadata(conn, changed)
@@ -165,7 +165,7 @@ def promote(conn: Connection, known: Iterable[DescriptionRow]) -> tuple[Promotio
     return promotion, tuple(row.id for row in current.values() if not row.promoted)
 
 
-def _metadata(file_id: int, row: DescriptionRow) -> FileMetadataRow:
+def _metadata_row(file_id: int, row: DescriptionRow) -> FileMetadataRow:
     values = structs.asdict(row)
     names = FileMetadataRow.__struct_fields__
     return FileMetadataRow(file_id=file_id, **{name: values[name] for name in names if name in values})

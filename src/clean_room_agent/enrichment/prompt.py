@@ -48,7 +48,7 @@ class EnrichmentInputs(Struct, frozen=True, kw_only=True):
     """What of the text is not shown; "" where all of it is."""
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     """A list, where small models write a text with commas, or null."""
     if isinstance(value, str):
         value = value.split(",")
@@ -57,12 +57,12 @@ def _listed(value: object) -> object:
     return () if value is None else value
 
 
-def _text(value: object) -> object:
+def _null_to_empty(value: object) -> object:
     """Null as an empty text."""
     return "" if value is None else value
 
 
-def _lower(value: object) -> object:
+def _as_lowercase(value: object) -> object:
     if isinstance(value, list | tuple):
         return [entry.lower() for entry in value]
     return value.lower() if isinstance(value, str) else value
@@ -76,13 +76,17 @@ class EnrichmentAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
-    complexity_notes: Annotated[str, BeforeValidator(_text), bounds(maxLength=SENTENCES_CHARS)]
+    complexity_notes: Annotated[str, BeforeValidator(_null_to_empty), bounds(maxLength=SENTENCES_CHARS)]
     concepts: Annotated[
-        tuple[Word, ...], BeforeValidator(lambda value: _lower(_listed(value))), bounds(maxItems=MAX_CONCEPTS)
+        tuple[Word, ...],
+        BeforeValidator(lambda value: _as_lowercase(_as_list(value))),
+        bounds(maxItems=MAX_CONCEPTS),
     ]
-    domain: Annotated[str, BeforeValidator(lambda value: _lower(_text(value))), bounds(maxLength=NAME_CHARS)]
-    module: Annotated[str, BeforeValidator(_text), bounds(maxLength=NAME_CHARS)]
-    public_api_surface: Annotated[tuple[Word, ...], BeforeValidator(_listed), bounds(maxItems=MAX_SURFACE)]
+    domain: Annotated[
+        str, BeforeValidator(lambda value: _as_lowercase(_null_to_empty(value))), bounds(maxLength=NAME_CHARS)
+    ]
+    module: Annotated[str, BeforeValidator(_null_to_empty), bounds(maxLength=NAME_CHARS)]
+    public_api_surface: Annotated[tuple[Word, ...], BeforeValidator(_as_list), bounds(maxItems=MAX_SURFACE)]
     purpose: Annotated[str, bounds(maxLength=SENTENCES_CHARS)] = Field(min_length=1)
 
 
@@ -123,8 +127,8 @@ def read_inputs(kb: KnowledgeBase, root: Path, file: FileRow) -> EnrichmentInput
         path=file.path,
         language=file.language,
         lines=text.count("\n") + 1 if text else 0,
-        imports=_paths(kb.get_dependencies(file.id, direction="imports")),
-        imported_by=_paths(kb.get_dependencies(file.id, direction="imported_by")),
+        imports=_neighbour_paths(kb.get_dependencies(file.id, direction="imports")),
+        imported_by=_neighbour_paths(kb.get_dependencies(file.id, direction="imported_by")),
         commits=tuple(commit.message.strip().split("\n", 1)[0] for commit in commits),
         outline=tuple(
             indent(_headline(symbol), "    " * symbol.qualified_name.count("."))
@@ -153,7 +157,7 @@ def shortened(
     return inputs
 
 
-def _paths(rows: Iterable[DependencyRow]) -> tuple[str, ...]:
+def _neighbour_paths(rows: Iterable[DependencyRow]) -> tuple[str, ...]:
     return tuple(sorted({row.file.path for row in rows}))[:NEIGHBOURS]
 
 

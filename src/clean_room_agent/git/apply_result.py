@@ -27,7 +27,7 @@ def apply_to_tree(repo: Repository, base: str, commit: str, *, what: str) -> tup
         RepositoryError: files differ from those of `base`, all of them named; or they cannot be written (`update_tree`).
     """
     words = _ApplyWords(what=what, since="the run started", done="applied", otherwise="merge the branch")
-    return _bring(repo, base, commit, words)
+    return _apply_changes(repo, base, commit, words)
 
 
 def take_back(repo: Repository, base: str, commit: str, *, what: str) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def take_back(repo: Repository, base: str, commit: str, *, what: str) -> tuple[s
     """
     by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
     words = _ApplyWords(what=what, since="it was applied", done="taken back", otherwise=by_hand)
-    return _bring(repo, commit, base, words)
+    return _apply_changes(repo, commit, base, words)
 
 
 class _ApplyWords(Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class _ApplyWords(Struct, frozen=True, kw_only=True):
         )
 
 
-def _bring(repo: Repository, old: str, new: str, words: _ApplyWords) -> tuple[str, ...]:
+def _apply_changes(repo: Repository, old: str, new: str, words: _ApplyWords) -> tuple[str, ...]:
     repo = as_configured_now(repo)
     before, after = list_tree(repo, old), list_tree(repo, new)
     changed = changed_paths(repo, old, new)
@@ -66,12 +66,12 @@ def _bring(repo: Repository, old: str, new: str, words: _ApplyWords) -> tuple[st
     if turned:
         raise words.refusal("files become folders, or folders files", turned, "move them yourself")
     remove_leftovers(repo.top, paths)
-    seen = {entry.path: _seen(repo.top, entry.path) for entry in changed}
-    wanted = _wanted(repo, before, after, changed)
-    todo = [entry for entry in changed if not _stands(repo.top, entry.path, seen, wanted)]
+    seen = {entry.path: _path_state(repo.top, entry.path) for entry in changed}
+    wanted = _wanted_files(repo, before, after, changed)
+    todo = [entry for entry in changed if not _is_applied(repo.top, entry.path, seen, wanted)]
     existing = tuple(entry.path for entry in todo if entry.status != "A")
-    in_the_way = (entry.path for entry in todo if entry.status == "A" and _taken(repo.top, entry.path))
-    moved_on = {*_differing(repo, old, existing), *in_the_way}
+    in_the_way = (entry.path for entry in todo if entry.status == "A" and _is_occupied(repo.top, entry.path))
+    moved_on = {*_differing_paths(repo, old, existing), *in_the_way}
     if moved_on:
         raise words.refusal(f"changed here since {words.since}", moved_on, "put these files back")
     shared = [path for path in existing if _has_other_names(repo, path)]
@@ -90,7 +90,7 @@ def _modes(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry], path
     return "" if old is None else old.mode, "" if new is None else new.mode
 
 
-def _seen(top: Path, path: str) -> str:
+def _path_state(top: Path, path: str) -> str:
     """The state of the path; what cannot be read is like nothing that is expected."""
     try:
         return state_of(top, path)
@@ -98,7 +98,7 @@ def _seen(top: Path, path: str) -> str:
         return f"unreadable: {error.strerror}"
 
 
-def _wanted(
+def _wanted_files(
     repo: Repository,
     before: Mapping[str, TreeEntry],
     after: Mapping[str, TreeEntry],
@@ -130,7 +130,7 @@ def _with_own_line_ends(repo: Repository, path: str, earlier: TreeEntry, data: b
     if not own or not usual or own == usual:
         return data
     then = _line_ends(_checked_out(repo, {path: earlier})[path])
-    return _plain(data).replace(b"\n", own.encode()) if then == usual else data
+    return _normalize_line_ends(data).replace(b"\n", own.encode()) if then == usual else data
 
 
 def _checked_out(repo: Repository, entries: Mapping[str, TreeEntry]) -> dict[str, bytes]:
@@ -163,7 +163,7 @@ def _line_ends(data: bytes | None) -> str:
     return "" if windows not in (0, every) or not every else "\r\n" if windows else "\n"
 
 
-def _stands(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, NewFile | None]) -> bool:
+def _is_applied(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, NewFile | None]) -> bool:
     """Whether the path is already what it is to become, apart from line ends."""
     new, kind = wanted[path], seen[path].partition(":")[0]
     if new is None:
@@ -171,21 +171,21 @@ def _stands(top: Path, path: str, seen: Mapping[str, str], wanted: Mapping[str, 
     if new.link:
         return kind == "link" and os.fsencode((top / path).readlink()) == new.data
     present = safe_open.read_or_none(top, path)
-    if kind != "file" or present is None or _plain(present) != _plain(new.data):
+    if kind != "file" or present is None or _normalize_line_ends(present) != _normalize_line_ends(new.data):
         return False
     return new.executable in (None, bool(safe_open.status(top, path).st_mode & stat.S_IXUSR))
 
 
-def _plain(data: bytes) -> bytes:
+def _normalize_line_ends(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-def _taken(top: Path, path: str) -> bool:
+def _is_occupied(top: Path, path: str) -> bool:
     """Whether something is in the place of a file to be created, or of one of its folders."""
     above = (top / folder for folder in folders_of(path))
     if any(os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()) for folder in above):
         return True
-    return _seen(top, path) != ""
+    return _path_state(top, path) != ""
 
 
 def _has_other_names(repo: Repository, path: str) -> bool:
@@ -196,7 +196,7 @@ def _has_other_names(repo: Repository, path: str) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
-def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+def _differing_paths(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Those of `paths` that differ between the working tree and `base`, apart from line endings."""
     if not paths:
         return ()

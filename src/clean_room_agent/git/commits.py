@@ -86,10 +86,10 @@ def _attributes_at(
     """Encodings, and why filtered files are left alone, by path."""
     if not paths:
         return {}, {}
-    encoded, filtered = _encoded(repo, {}, paths), _filtered(repo, {}, paths)
+    encoded, filtered = _encoded_paths(repo, {}, paths), _filtered_paths(repo, {}, paths)
     with scratch_index(repo, commit) as pins:
-        encoded |= _encoded(repo, pins, paths, "--cached")
-        filtered |= _filtered(repo, pins, paths, "--cached")
+        encoded |= _encoded_paths(repo, pins, paths, "--cached")
+        filtered |= _filtered_paths(repo, pins, paths, "--cached")
     return encoded, filtered
 
 
@@ -138,7 +138,7 @@ def commit_files(
     with temporary_folder("commit") as folder, scratch_index(repo, parent) as index:
         for path, change in written.items():
             if path not in encoded:
-                _write(folder / path, change)
+                _write_change(folder / path, change)
         pins = index | {"GIT_WORK_TREE": str(folder)}
         flags = ("-c", "core.fileMode=true", "-c", "core.symlinks=true", "update-index")
         if deleted:
@@ -173,7 +173,7 @@ def _refuse_bad_path(path: str) -> None:
         raise GitError(f"not a path inside the repository: {path!r}")
 
 
-def _write(file: Path, change: FileChange) -> None:
+def _write_change(file: Path, change: FileChange) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if change.mode == LINK:
         file.symlink_to(change.data.decode("utf-8", "surrogateescape"))
@@ -236,12 +236,12 @@ def snapshot(
     """
     with copied_index(repo) as pins:
         flagged = _clear_hiding_flags(repo, pins)
-        encoded = _encoded(repo, pins, flagged.files)
+        encoded = _encoded_paths(repo, pins, flagged.files)
         _refuse_unnamed(encoded)
-        converted = _filtered(repo, pins, flagged.files)
+        converted = _filtered_paths(repo, pins, flagged.files)
         tracked = _take_tracked(repo, pins, flagged.submodules)
         untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
-        encoded |= _encoded(repo, pins, untracked.paths)
+        encoded |= _encoded_paths(repo, pins, untracked.paths)
         tree = one_line(repo.git("write-tree", pins=pins))
     commit = _commit(repo, tree)
     if commit != repo.head:
@@ -381,10 +381,10 @@ def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_b
 
 def _not_stored(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
     """Those of `paths` that are left out because of their attributes, with the reason."""
-    return _filtered(repo, pins, paths) | _undecodable(repo, pins, paths)
+    return _filtered_paths(repo, pins, paths) | _undecodable_paths(repo, pins, paths)
 
 
-def _encoded(
+def _encoded_paths(
     repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...], *flags: str
 ) -> dict[str, str]:
     return encodings(lambda args, given: repo.git("check-attr", *flags, *args, pins=pins, input=given), paths)
@@ -399,9 +399,9 @@ def _refuse_unnamed(encoded: Mapping[str, str]) -> None:
             )
 
 
-def _undecodable(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+def _undecodable_paths(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
     """Those of `paths` whose bytes git itself refuses to convert from the encoding that their attributes name."""
-    encoded = _encoded(repo, pins, paths)
+    encoded = _encoded_paths(repo, pins, paths)
 
     def stored(*some: str) -> bool:
         try:
@@ -419,7 +419,7 @@ def _undecodable(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ..
     return {path: f"git cannot convert it from {encoded[path]} ({ATTRIBUTE})" for path in refused}
 
 
-def _filtered(
+def _filtered_paths(
     repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...], *flags: str
 ) -> dict[str, str]:
     """Those of `paths` that belong to a filter driver, with the reason. Stored unfiltered, they could leak secrets or

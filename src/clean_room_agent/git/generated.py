@@ -78,7 +78,7 @@ class _Folders:
         for name in reversed(new):
             if found is None:
                 what = _what_made(self._top, name)
-                found = Generated(name, what) if what and name not in self._owned else None
+                found = Generated(name, what) if what and name not in self._tracked_folders else None
             self._known[name] = found
         return found
 
@@ -88,7 +88,7 @@ class _Folders:
         return tuple(sorted(found, key=lambda folder: folder.path))
 
     @cached_property
-    def _owned(self) -> set[str]:
+    def _tracked_folders(self) -> set[str]:
         """Every folder that contains a tracked file."""
         folders: set[str] = set()
         for path in self._tracked:

@@ -58,15 +58,15 @@ def readable_diff(repo: Repository, base: str, commit: str) -> str:
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")
-    patch = _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    patch = _read_objects(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
     if b"\nGIT binary patch\n" not in patch:
         return patch
-    counts = _counts(repo, base, commit, *paths)
+    counts = _line_counts(repo, base, commit, *paths)
     hidden = _called_binary(repo, base, commit, counts)
     if not hidden:
         return patch
     return b"".join(
-        _read(
+        _read_objects(
             repo,
             (base, commit),
             *command,
@@ -93,7 +93,7 @@ class TreeEntry(Struct, frozen=True, kw_only=True):
 
 def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
     """The lines that changed in each file, sorted by path."""
-    counts = _counts(repo, base, commit)
+    counts = _line_counts(repo, base, commit)
     for path in _called_binary(repo, base, commit, counts):
         lines = diff_bytes(repo, base, commit, path).partition(b"\n@@")[2].split(b"\n")
         counts[path] = sum(line[:1] == b"+" for line in lines), sum(line[:1] == b"-" for line in lines)
@@ -106,13 +106,13 @@ def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath
     """The files, links and submodules that differ, sorted by path; a rename is a deletion and an addition."""
     old, new = list_tree(repo, base), list_tree(repo, commit)
     return tuple(
-        ChangedPath(path=path, status=_status(old.get(path), new.get(path)))
+        ChangedPath(path=path, status=_change_status(old.get(path), new.get(path)))
         for path in sorted({*old, *new})
         if old.get(path) != new.get(path)
     )
 
 
-def _status(before: TreeEntry | None, after: TreeEntry | None) -> str:
+def _change_status(before: TreeEntry | None, after: TreeEntry | None) -> str:
     if before is None or after is None:
         return "A" if before is None else "D"
     return "M" if before.mode[:3] == after.mode[:3] else "T"
@@ -149,7 +149,7 @@ def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
 
 def read_object(repo: Repository, name: str) -> bytes:
     """The bytes of the blob of this name."""
-    return _read(repo, (name,), "cat-file", "blob", require_hex(name))
+    return _read_objects(repo, (name,), "cat-file", "blob", require_hex(name))
 
 
 def list_tree(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
@@ -160,17 +160,19 @@ def list_tree(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
 @functools.lru_cache(maxsize=KEPT_LISTINGS)
 def _list_once(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
     listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
-    return {path: _entry(head) for head, _, path in (entry.partition("\t") for entry in listed)}
+    return {path: _parse_tree_entry(head) for head, _, path in (entry.partition("\t") for entry in listed)}
 
 
-def _counts(
+def _line_counts(
     repo: Repository, base: str, commit: str, *paths: str
 ) -> dict[str, tuple[int | None, int | None]]:
     """Lines added and deleted, by path; None for what git treats as binary."""
     command = ("diff-tree", "-r", "-z", "--numstat", *PLAIN)
-    listed = _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    listed = _read_objects(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
     lines = (entry.split("\t", 2) for entry in names(listed))
-    return {path: (_number(added.encode()), _number(deleted.encode())) for added, deleted, path in lines}
+    return {
+        path: (_parse_count(added.encode()), _parse_count(deleted.encode())) for added, deleted, path in lines
+    }
 
 
 def _called_binary(
@@ -185,11 +187,11 @@ def _called_binary(
     return frozenset(path for path, (added, _) in counts.items() if added is None and is_text(path))
 
 
-def _number(text: bytes) -> int | None:
+def _parse_count(text: bytes) -> int | None:
     return None if text == b"-" else int(text)
 
 
-def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
+def _read_objects(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
     """The output of git about `objects` (full names); cached, since objects never change.
 
     Raises:
@@ -207,11 +209,11 @@ def _read_once(repo: Repository, *arguments: str) -> bytes:
 
 def _tree_entry(repo: Repository, commit: str, path: str) -> TreeEntry | None:
     """The file or link at `path`."""
-    listed = one_line(_read(repo, (commit,), "ls-tree", "-z", "--full-tree", "--", commit, path))
-    entry = _entry(listed.partition("\t")[0]) if listed else None
+    listed = one_line(_read_objects(repo, (commit,), "ls-tree", "-z", "--full-tree", "--", commit, path))
+    entry = _parse_tree_entry(listed.partition("\t")[0]) if listed else None
     return entry if entry is not None and entry.kind == "blob" else None
 
 
-def _entry(head: str) -> TreeEntry:
+def _parse_tree_entry(head: str) -> TreeEntry:
     mode, kind, name = head.split(" ")
     return TreeEntry(mode=mode, kind=kind, object_name=name)

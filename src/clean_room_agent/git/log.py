@@ -63,13 +63,13 @@ class Answer(InBackground[list[bytes]]):
 
     def __init__(self, *arguments: str, top: Path, separator: bytes) -> None:
         self._is_unwanted = False
-        super().__init__(lambda: self._collect(arguments, top, separator))
+        super().__init__(lambda: self._collect_pieces(arguments, top, separator))
 
     def drop(self) -> None:
         """Stop git, since its answer is not wanted."""
         self._is_unwanted = True
 
-    def _collect(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
+    def _collect_pieces(self, arguments: tuple[str, ...], top: Path, separator: bytes) -> list[bytes]:
         pieces = []
         for piece in stream_git(*arguments, cwd=top, separator=separator, pins=KEPT_MEMORY):
             pieces.append(piece)
@@ -119,7 +119,7 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
         renames: list[tuple[str, str]] = []
         changed = len(paths)
         if SUBMODULE in record or not ONE_PATH.issuperset([head[-1] for head in rest[::2]]):
-            changed, paths, renames = _files(name, rest)
+            changed, paths, renames = _parse_files(name, rest)
         entries.append(
             LogEntry(
                 name,
@@ -182,7 +182,7 @@ def graph_marks(top: Path, *, partial: bool) -> str:
     clones.
     """
     common = _common_dir(top)
-    marks = (_mark(common / name) for name in ("shallow", "info/grafts"))
+    marks = (_file_fingerprint(common / name) for name in ("shallow", "info/grafts"))
     return " ".join((*marks, "partial" if partial else "whole"))
 
 
@@ -201,7 +201,7 @@ def _ask_line_counts(top: Path, *arguments: str) -> Answer:
     return Answer(*LARGE_CACHE, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
 
 
-def _files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[str, str]]]:
+def _parse_files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[str, str]]]:
     """The number of files, their paths, and the renames."""
     paths, renames, changed = [], [], 0
     rest = iter(tokens)
@@ -236,7 +236,7 @@ def _common_dir(top: Path) -> Path:
     return place
 
 
-def _mark(path: Path) -> str:
+def _file_fingerprint(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else "-"
 
 

@@ -103,13 +103,13 @@ def keep_commit(repo: Repository, ref: str, commit: str, synced: set[str] | None
         GitError: somebody else has moved the ref at the same time.
     """
     before = list_refs(repo, ref).get(ref, "")
-    if before and _content(repo, before) == _content(repo, commit):
+    if before and _tree_and_parents(repo, before) == _tree_and_parents(repo, commit):
         return before
     update_ref(repo, ref, commit, expected=before, synced=synced)
     return commit
 
 
-def _content(repo: Repository, commit: str) -> str:
+def _tree_and_parents(repo: Repository, commit: str) -> str:
     return one_line(repo.git("show", "-s", "--format=%T %P", "--end-of-options", require_hex(commit)))
 
 

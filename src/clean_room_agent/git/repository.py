@@ -173,7 +173,7 @@ def open_repository(path: Path) -> Repository:
     asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 5 and lines[-1] == "--":
-        top, git_dir, common_dir = _nameable(Path(lines[0])), Path(lines[1]), Path(lines[2])
+        top, git_dir, common_dir = _require_utf8_name(Path(lines[0])), Path(lines[1]), Path(lines[2])
         head = lines[3]
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
@@ -211,7 +211,7 @@ def find_top(path: Path) -> Path:
     """
     _require_folder(path)
     try:
-        top = _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
+        top = _require_utf8_name(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
         if _is_bare(path):
             raise RepositoryError(
@@ -250,12 +250,12 @@ def list_work_tree(path: Path) -> Listing:
     asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 4 and lines[0] == "false":
-        top, head = _nameable(Path(lines[1])), lines[2]
+        top, head = _require_utf8_name(Path(lines[1])), lines[2]
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
     paths, generated = _list_paths(top)
-    configured = _configured(top, rf"^({REMOTE_URLS}|core\.attributesfile)$")
+    configured = _config_entries(top, rf"^({REMOTE_URLS}|core\.attributesfile)$")
     remote = [(key, value) for key, value in configured if key != "core.attributesfile"]
     encoded: dict[str, str] = {}
     if has_attributes(top, paths, (value for key, value in configured if key == "core.attributesfile")):
@@ -327,10 +327,10 @@ def remote_url(top: Path) -> str | None:
     """Where `origin`, or else the first remote, points to, without any user name or password; None if these cannot be
     separated from it.
     """
-    return _shown_url(_configured(top, rf"^{REMOTE_URLS}$"))
+    return _shown_url(_config_entries(top, rf"^{REMOTE_URLS}$"))
 
 
-def _configured(top: Path, pattern: str) -> list[tuple[str, str]]:
+def _config_entries(top: Path, pattern: str) -> list[tuple[str, str]]:
     """The configuration's keys that match, with their values."""
     found = names(git("config", "-z", "--get-regexp", pattern, cwd=top, ok=(0, 1)))
     return [entry.partition("\n")[::2] for entry in found]
@@ -377,7 +377,7 @@ def _list_paths(top: Path) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
     return (*kept, *tracked), generated
 
 
-def _nameable(top: Path) -> Path:
+def _require_utf8_name(top: Path) -> Path:
     try:
         str(top).encode()
     except UnicodeEncodeError as exc:

@@ -158,7 +158,7 @@ def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
     The caller has made sure that no process is working on the task. What belongs to others according to git's metadata
     is not touched.
     """
-    notes = tuple(folder for folder in _notes(repo) if _is_about(folder, where))
+    notes = tuple(folder for folder in _worktree_admin_folders(repo) if _is_about(folder, where))
     if not all(_is_of(folder, task_id) for folder in notes):
         return False
     was_there = bool(notes) or where.exists()
@@ -180,7 +180,7 @@ def reports_beside(place: Path) -> Path:
 def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:
     """The tasks with worktrees in `folder`, according to git."""
     found = []
-    for notes in _notes(repo):
+    for notes in _worktree_admin_folders(repo):
         try:
             reason = (notes / "locked").read_text(encoding="utf-8", errors="replace").strip()
             link = Path(os.fsdecode((notes / "gitdir").read_bytes()).rstrip("\n"))
@@ -191,7 +191,7 @@ def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:
     return tuple(sorted({*found}))
 
 
-def _notes(repo: Repository) -> tuple[Path, ...]:
+def _worktree_admin_folders(repo: Repository) -> tuple[Path, ...]:
     top = repo.common_dir / "worktrees"
     return tuple(sorted(path for path in top.iterdir() if path.is_dir())) if top.is_dir() else ()
 
@@ -405,7 +405,7 @@ NEEDED = (
 
 def written_files(repo: Repository) -> dict[str, bytes]:
     """The files of a stand-in for `.git`: the configuration, the refs, and the boundary of a shallow history."""
-    found = {"config": bare_configuration(repo), "packed-refs": _refs(repo)}
+    found = {"config": bare_configuration(repo), "packed-refs": _list_refs(repo)}
     try:
         ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
     except OSError:
@@ -435,5 +435,5 @@ def bare_configuration(repo: Repository) -> bytes:
     return "".join(lines).encode()
 
 
-def _refs(repo: Repository) -> bytes:
+def _list_refs(repo: Repository) -> bytes:
     return repo.git("for-each-ref", "--format=%(objectname) %(refname)", *SHOWN_REFS)

@@ -105,19 +105,19 @@ def index_repository(
             digest=digest,
         )
         remove_draft(workspace.curated)
-        summary = _update(run) if workspace.curated.exists() and not full else None
+        summary = _update_index(run) if workspace.curated.exists() and not full else None
         if summary is None:
-            summary = _build(run, workspace.curated)
+            summary = _build_index(run, workspace.curated)
     return structs.replace(summary, duration_ms=round((time.monotonic() - began) * 1000))
 
 
-def _build(run: IndexRun, target: Path) -> IndexSummary:
+def _build_index(run: IndexRun, target: Path) -> IndexSummary:
     known: HistoryState | None = None
     if target.exists():
         with contextlib.closing(connect_file("curated", target)) as conn:
             known = read_state(conn)
     # Git goes first: it works while we import the parsers and list the files.
-    with _history(
+    with _pending_history(
         run, None, line_counts=run.line_counts or (known is not None and known.line_counts)
     ) as past:
         from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
@@ -127,7 +127,7 @@ def _build(run: IndexRun, target: Path) -> IndexSummary:
         return _summary(conn, run, outcome)
 
 
-def _update(run: IndexRun) -> IndexSummary | None:
+def _update_index(run: IndexRun) -> IndexSummary | None:
     """Update the index in place; return None if it must be rebuilt (at most some file stamps were changed)."""
     top, max_bytes = run.listing.top, run.bounds.max_file_bytes
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
@@ -139,7 +139,7 @@ def _update(run: IndexRun) -> IndexSummary | None:
         found = settle(conn, top, found)
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
-        with _history(run, read_state(conn), line_counts=run.line_counts) as past:
+        with _pending_history(run, read_state(conn), line_counts=run.line_counts) as past:
             outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs)
             if outcome.failures and not run.continue_on_error:
                 raise failure(outcome.failures[0])
@@ -152,7 +152,9 @@ def _update(run: IndexRun) -> IndexSummary | None:
 
 
 @contextlib.contextmanager
-def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) -> Iterator[PendingHistory]:
+def _pending_history(
+    run: IndexRun, known: HistoryState | None, *, line_counts: bool
+) -> Iterator[PendingHistory]:
     """Start reading git history; on leaving the block, whatever git is still doing is abandoned."""
     past = begin_history(
         run.listing.top, run.bounds, head=run.listing.head, state=known, line_counts=line_counts

@@ -76,7 +76,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> ExtractedFile | Skipped
             binary = b"\0" in head and not head.startswith(MARKS)
             data = head if binary else head + file.read(max(max_bytes + 1 - len(head), 0))
     except OSError as exc:
-        return _unread(path, exc)
+        return _unreadable_file(path, exc)
     skipped = SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino, "")
     if binary or len(data) > max_bytes:
         return skipped if grammar is None else skipped._replace(reason="binary: it holds NUL bytes")
@@ -103,22 +103,22 @@ def extract(root: Path, path: str, *, max_bytes: int) -> ExtractedFile | Skipped
 def _facts_or_text(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFile:
     """What stands in a file; of one that our readers break on, the text alone, with a note."""
     try:
-        return _facts(file, source, grammar)
+        return _extract_facts(file, source, grammar)
     except Exception as exc:  # noqa: BLE001 - whatever they make of one file, the index has it and all others
-        return _facts(file._replace(parse_error=f"{NOT_PARSED}{_bug(exc)}"), source, None)
+        return _extract_facts(file._replace(parse_error=f"{NOT_PARSED}{_bug_message(exc)}"), source, None)
 
 
-def _bug(exc: Exception) -> str:
+def _bug_message(exc: Exception) -> str:
     """The fault of a reader, in one line."""
     frame = traceback.extract_tb(exc.__traceback__)[-1]
     return f"a bug in cra: {type(exc).__name__}: {exc} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def _facts(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFile:
+def _extract_facts(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFile:
     """What stands in a file; without a grammar, it is text. An error that is already noted is kept."""
-    parsed, nested, names, parse_error = _parse(source, grammar)
-    comments = _comments(parsed.comments, nested)
-    docs = [] if grammar is None else _docstrings(parsed.module_doc, nested, BY_GRAMMAR[grammar])
+    parsed, nested, names, parse_error = _parse_source(source, grammar)
+    comments = _comment_facts(parsed.comments, nested)
+    docs = [] if grammar is None else _docstring_facts(parsed.module_doc, nested, BY_GRAMMAR[grammar])
     return ExtractedFile(
         file=file._replace(parse_error=file.parse_error or parse_error),
         symbols=[
@@ -138,7 +138,7 @@ def _facts(file: NewFileRow, source: bytes, grammar: str | None) -> ExtractedFil
     )
 
 
-def _unread(path: str, exc: OSError) -> SkippedStamp | Failed:
+def _unreadable_file(path: str, exc: OSError) -> SkippedStamp | Failed:
     if exc.errno not in NOT_A_FILE:
         return Failed(path, f"cannot be read: {exc.strerror}")
     reason = "it is a link, or a link leads to it" if syntax.grammar_of(path) else ""
@@ -148,15 +148,17 @@ def _unread(path: str, exc: OSError) -> SkippedStamp | Failed:
 def prepare(grammars: Iterable[str]) -> None:
     """Compile the queries of these grammars; call it before forking, so that it happens once."""
     for grammar in grammars:
-        _query(grammar)
+        _grammar_query(grammar)
 
 
 @cache
-def _query(grammar: str) -> Query:
+def _grammar_query(grammar: str) -> Query:
     return Query(syntax.language(grammar), BY_GRAMMAR[grammar].query(grammar))
 
 
-def _parse(source: bytes, grammar: str | None) -> tuple[ParsedFile, Nested, StoredNames | None, str | None]:
+def _parse_source(
+    source: bytes, grammar: str | None
+) -> tuple[ParsedFile, Nested, StoredNames | None, str | None]:
     if grammar is None or len(source) > syntax.MAX_PARSED_BYTES:
         return ParsedFile(), nest(()), None, None
     try:
@@ -170,7 +172,7 @@ def _parse(source: bytes, grammar: str | None) -> tuple[ParsedFile, Nested, Stor
 
 def read_source(root: Node, source: bytes, grammar: str) -> tuple[ParsedFile, Nested, FileNames]:
     """What the file's language reads of its tree."""
-    cursor = QueryCursor(_query(grammar))
+    cursor = QueryCursor(_grammar_query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
     captures = cursor.captures(root)
     language = BY_GRAMMAR[grammar]
@@ -197,12 +199,12 @@ def _first_error(root: Node) -> str:
     return f"line {row + 1}, column {column + 1}"
 
 
-def _docstrings(module_doc: str, nested: Nested, language: Language) -> list[DocFacts]:
+def _docstring_facts(module_doc: str, nested: Nested, language: Language) -> list[DocFacts]:
     docs = [(-1, module_doc), *((place, one.doc) for place, one in enumerate(nested.definitions) if one.doc)]
     return [(place, doc, *language.read_documentation(doc)) for place, doc in docs if doc.strip()]
 
 
-def _comments(comments: list[Comment], nested: Nested) -> list[CommentFacts]:
+def _comment_facts(comments: list[Comment], nested: Nested) -> list[CommentFacts]:
     places = innermost((comment.start for comment in comments), nested)
     return [
         (place, comment.line, comment.text, *classify(comment.text))

@@ -55,7 +55,7 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> IndexOutco
     found = scan(run.listing.top, run.listing.paths, {}, scanned_at=0, max_bytes=run.bounds.max_file_bytes)
     ids = {path: number for number, path in enumerate(found.present, start=1)}
     with new_draft(target) as draft:
-        buckets = _buckets(found.sizes)
+        buckets = _distribute_files(found.sizes)
         plan = _Plan(
             draft=draft,
             root=run.listing.top,
@@ -65,13 +65,15 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> IndexOutco
             left_out=found.left_out,
         )
         size = max(min(run.jobs, len(buckets)), 1)
-        with WorkerPool(size, tasks=len(buckets), body=lambda channel: _work(channel, plan)) as pool:
-            outcome = _lead(run, past, pool, plan, target)
+        with WorkerPool(size, tasks=len(buckets), body=lambda channel: _run_worker(channel, plan)) as pool:
+            outcome = _lead_build(run, past, pool, plan, target)
         draft.publish(target)
     return outcome
 
 
-def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path) -> IndexOutcome:
+def _lead_build(
+    run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, target: Path
+) -> IndexOutcome:
     """The parent's part: write history while the workers parse, then do what needs all files."""
     draft = plan.draft
     draft.create()  # the workers are reading by now
@@ -119,7 +121,7 @@ def _lead(run: IndexRun, past: PendingHistory, pool: WorkerPool, plan: _Plan, ta
     )
 
 
-def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
+def _distribute_files(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
     """Distribute files over buckets; within a bucket, the slowest file comes first."""
     by_bucket: dict[int, list[tuple[int, str]]] = {}
     weights: dict[int, int] = {}
@@ -130,7 +132,7 @@ def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
     return [by_bucket[bucket] for bucket in sorted(by_bucket, key=lambda one: (-weights[one], one))]
 
 
-def _work(channel: Channel, plan: _Plan) -> None:
+def _run_worker(channel: Channel, plan: _Plan) -> None:
     """One worker's life: parse files and write them, wait for the others, then resolve its own files' references."""
     held: list[tuple[int, str, StoredNames]] = []
     conn: Connection | None = None
@@ -141,12 +143,12 @@ def _work(channel: Channel, plan: _Plan) -> None:
             (number, facts.file.path, facts.names) for number, facts in found if facts.names is not None
         )
         if conn is None:
-            conn = _connect(channel, plan)
+            conn = _connect_to_draft(channel, plan)
         with plan.draft.writing(conn):
             insert_files(conn, REPO_ID, bucket[0][0] // BUCKET, found)
         channel.send((len(bucket), without))
     channel.send(READ)
-    conn = conn or _connect(channel, plan)
+    conn = conn or _connect_to_draft(channel, plan)
     left_out = channel.wait()
     world = StoredWorld(
         conn,
@@ -163,7 +165,7 @@ def _work(channel: Channel, plan: _Plan) -> None:
     channel.send(RESOLVED)
 
 
-def _connect(channel: Channel, plan: _Plan) -> Connection:
+def _connect_to_draft(channel: Channel, plan: _Plan) -> Connection:
     channel.wait()  # until the draft is CREATED
     return plan.draft.connect()
 

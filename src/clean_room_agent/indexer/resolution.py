@@ -65,7 +65,7 @@ class StoredWorld:
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
             return Resolution(
-                dependencies=self._specifiers(path, stored.imports),
+                dependencies=self._dependency_rows(path, stored.imports),
                 import_targets=self._import_targets(path, stored),
             )
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self._evaluations)
@@ -82,7 +82,7 @@ class StoredWorld:
             if not path or path in self._ids
         }
         return Resolution(
-            dependencies=self._specifiers(path, stored.imports) if _leads_to_files(path) else imported,
+            dependencies=self._dependency_rows(path, stored.imports) if _leads_to_files(path) else imported,
             symbol_references=[
                 (callers[caller], ids_of[callee_path][callee], kind, confidence)
                 for caller, callee_path, callee, kind, confidence in found.references
@@ -104,7 +104,7 @@ class StoredWorld:
         """Whether any import of the file no longer leads to its stored target; True if none is stored."""
         if not _leads_to_files(path):
             return True
-        return any(self._target(path, module) != target for module, target in targets.items())
+        return any(self._target_id(path, module) != target for module, target in targets.items())
 
     def _import_targets(self, path: str, stored: StoredNames) -> list[tuple[int, str]]:
         modules = {module for module, _, _ in json.loads(stored.imports)}
@@ -113,18 +113,18 @@ class StoredWorld:
             modules.update(module for bound in interface.imports.values() for module, _ in bound)
             modules.update(interface.stars, (module for module, _ in (interface.exports or {}).values()))
         modules.discard("")
-        targets = {module: self._target(path, module) for module in sorted(modules)}
+        targets = {module: self._target_id(path, module) for module in sorted(modules)}
         return [(self._ids[path], to_json(targets))] if targets else []
 
-    def _target(self, path: str, module: str) -> int | None:
+    def _target_id(self, path: str, module: str) -> int | None:
         ref = self.find(path, module)
         return None if ref is None else self._ids.get(ref.file or "")
 
-    def _specifiers(self, path: str, imports: str) -> list[tuple[int, int, str]]:
+    def _dependency_rows(self, path: str, imports: str) -> list[tuple[int, int, str]]:
         kinds: dict[int, str] = {}
         source = self._ids[path]
         for specifier, _, kind in json.loads(imports):
-            target = self._target(path, specifier)
+            target = self._target_id(path, specifier)
             if target is not None and target != source and kinds.get(target) != "import":
                 kinds[target] = kind
         return [(source, target, kinds[target]) for target in sorted(kinds, key=self._paths.__getitem__)]
@@ -133,7 +133,7 @@ class StoredWorld:
         language = language_at(source)
         assert language is not None, "only what is parsed has imports"
         if language not in self._modules:
-            self._modules[language] = _modules(language, self._ids, self._root)
+            self._modules[language] = _language_modules(language, self._ids, self._root)
         return self._modules[language]
 
     def _symbol_ids(self, file_id: int) -> Sequence[int]:
@@ -170,7 +170,7 @@ def affected(
     for file_id, (before, after) in changes.names.items():
         keys = changed_names(before and before.interface, after and after.interface)
         found |= names.find_lookups(conn, file_id, keys)
-    found |= names.find_lookups(conn, ANYWHERE, _unsettled(conn, changes.callables))
+    found |= names.find_lookups(conn, ANYWHERE, _unsettled_names(conn, changes.callables))
     moved = {*changes.added, *changes.removed}
     configured = {path for path in changes.written if any(one.is_configuration(path) for one in LANGUAGES)}
     if moved or configured:
@@ -182,7 +182,7 @@ def affected(
     return found.intersection(ids.values())
 
 
-def _unsettled(conn: Connection, changed: Mapping[tuple[str, tuple[str, ...]], int]) -> list[str]:
+def _unsettled_names(conn: Connection, changed: Mapping[tuple[str, tuple[str, ...]], int]) -> list[str]:
     """Names that were or are unique, and whose number of symbols has changed."""
     unsettled = []
     for (name, languages), more in changed.items():
@@ -196,7 +196,9 @@ def _within_reach(
     conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str], world: StoredWorld
 ) -> tuple[set[int], list[str]]:
     """The files whose own imports may lead elsewhere, and the words those imports mention."""
-    reaches = {language: _reach(_modules(language, unmoved, root), moved) for language in LANGUAGES}
+    reaches = {
+        language: _combined_reach(_language_modules(language, unmoved, root), moved) for language in LANGUAGES
+    }
     words = sorted(NONE.union(*(one.words for one in reaches.values())))
     found = set()
     for file_id, path, imports in names.list_imports(conn):
@@ -210,7 +212,7 @@ def _within_reach(
     return found, words
 
 
-def _reach(modules: Modules, moved: Iterable[str]) -> Reach:
+def _combined_reach(modules: Modules, moved: Iterable[str]) -> Reach:
     """Who is affected by any of these paths."""
     reaches = [modules.reach(path) for path in moved]
     return Reach(
@@ -220,7 +222,7 @@ def _reach(modules: Modules, moved: Iterable[str]) -> Reach:
     )
 
 
-def _modules(language: Language, paths: Iterable[str], root: Path) -> Modules:
+def _language_modules(language: Language, paths: Iterable[str], root: Path) -> Modules:
     """The language's modules among the paths, without the files of other languages."""
     own = [path for path in paths if language_at(path) in {language, None}]
     return language.modules(own, partial(read_config, root))

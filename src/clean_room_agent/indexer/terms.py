@@ -51,7 +51,7 @@ def parts_of(word: str) -> tuple[str, ...]:
 
 def terms_of(word: str) -> tuple[str, ...]:
     """The search terms of one word: the stems of its parts and, for a compound, the whole word in lower case."""
-    return _KNOWN[word] if word > AFTER_DIGITS else _read(word)
+    return _KNOWN[word] if word > AFTER_DIGITS else _word_stems(word)
 
 
 class _Known(dict[str, tuple[str, ...]]):
@@ -60,14 +60,14 @@ class _Known(dict[str, tuple[str, ...]]):
     def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) >= MAX_KNOWN:
             self.clear()
-        terms = self[token] = _read(token.lstrip(digits))
+        terms = self[token] = _word_stems(token.lstrip(digits))
         return terms
 
 
 _KNOWN = _Known()
 
 
-def _read(word: str) -> tuple[str, ...]:
+def _word_stems(word: str) -> tuple[str, ...]:
     if len(word) > MAX_WORD:
         return ()
     lowered = word.lower()
@@ -144,7 +144,7 @@ def read_search_file(
         docstrings: their texts.
         comments: their texts.
     """
-    places, pieces = _segments(source.translate(BLANKED), nested)
+    places, pieces = _split_chunks(source.translate(BLANKED), nested)
     text = b" \0 ".join(pieces).decode("utf-8", "replace")
     tokens = text.split() if text.isascii() else WORD_OR_BOUNDARY.findall(text)
     body = Counter(tokens)
@@ -187,7 +187,7 @@ def _numbers_of(words: Sequence[str], tokens: Iterable[str]) -> dict[str, str]:
     return numbers
 
 
-def _segments(source: bytes, nested: Nested) -> tuple[list[int], list[bytes]]:
+def _split_chunks(source: bytes, nested: Nested) -> tuple[list[int], list[bytes]]:
     """Return the places of the chunks; and texts: first what belongs to no chunk, then each chunk's own text."""
     parts: dict[int, list[bytes]] = {-1: []}
     open_ = [(-1, len(source))]

@@ -92,7 +92,7 @@ def update_files(
     failures: list[Failed] = []
     alone = sum(found.sizes[path] for path in suspects) < ALONE_BYTES
     largest_first = sorted(suspects, key=lambda path: -found.sizes[path])
-    for facts in _read(root, largest_first, max_bytes=max_bytes, jobs=1 if alone else jobs):
+    for facts in _extract_suspects(root, largest_first, max_bytes=max_bytes, jobs=1 if alone else jobs):
         if isinstance(facts, ExtractedFile):
             writer.write(facts)
             continue
@@ -143,7 +143,7 @@ def _is_same(conn: Connection, root: Path, path: str) -> bool:
     return same
 
 
-def _read(
+def _extract_suspects(
     root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
 ) -> "Iterator[ExtractedFile | SkippedStamp | Failed]":
     """Parse the suspects and yield each result as it comes, so that writing overlaps with parsing.

@@ -53,11 +53,11 @@ class Channel:
 
     def send(self, message: object) -> None:
         """Send a message to the parent."""
-        _write(self._outbox, message)
+        _write_message(self._outbox, message)
 
     def wait(self) -> Any:
         """Block until the parent sends a message to all workers, and return it."""
-        return _read(self._inbox)
+        return _read_message(self._inbox)
 
 
 class WorkerPool:
@@ -75,7 +75,7 @@ class WorkerPool:
         os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(min(tasks, MAX_TASKS))))
         os.close(task_start)
         for number in range(size):
-            self._fork(tasks, task_end, number * NOTE_BYTES, body)
+            self._fork_worker(tasks, task_end, number * NOTE_BYTES, body)
         os.close(task_end)
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ class WorkerPool:
         """
         for inbox in self._inboxes:
             with contextlib.suppress(BrokenPipeError):
-                _write(inbox, message)
+                _write_message(inbox, message)
 
     def messages(self, last: object) -> Iterator[Any]:
         """Yield the workers' messages as they come, until each worker has sent `last`.
@@ -117,9 +117,9 @@ class WorkerPool:
         while talking:
             for outbox in select.select(sorted(talking), (), ())[0]:
                 try:
-                    message = _read(outbox)
+                    message = _read_message(outbox)
                 except EOFError as exc:
-                    raise self._ended(outbox) from exc
+                    raise self._worker_error(outbox) from exc
                 if isinstance(message, _Raised):
                     raise message.error
                 if message == last:
@@ -127,7 +127,7 @@ class WorkerPool:
                 else:
                     yield message
 
-    def _ended(self, outbox: int) -> IndexingError:
+    def _worker_error(self, outbox: int) -> IndexingError:
         """The error for the worker of these messages, which has ended without its last one."""
         place = list(self._children).index(outbox)
         _, status = os.waitpid(self._children[outbox], 0)
@@ -144,14 +144,14 @@ class WorkerPool:
             f"a process that read files {how}" + (f" while it read {path}" if path else ""), hint=hint
         )
 
-    def _fork(self, tasks: int, task_end: int, note: int, body: Callable[[Channel], None]) -> None:
+    def _fork_worker(self, tasks: int, task_end: int, note: int, body: Callable[[Channel], None]) -> None:
         inbox_end, inbox = os.pipe()
         outbox, outbox_start = os.pipe()
         parent = os.getpid()
         child = os.fork()
         if child == 0:
             NOTES[:] = [(self._notes, note)]
-            _live(parent, tasks, (task_end, inbox_end, outbox_start), body)
+            _run_child(parent, tasks, (task_end, inbox_end, outbox_start), body)
         os.close(inbox_end)
         os.close(outbox_start)
         self._inboxes.append(inbox)
@@ -165,7 +165,7 @@ class _Raised:
         self.error = error
 
 
-def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
+def _run_child(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
     """Run the worker's body and exit, without running any of the parent's cleanup."""
     code = 1
     channel = Channel(tasks, *ends)
@@ -184,12 +184,12 @@ def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[C
     except Exception as error:  # noqa: BLE001 - it is the parent's to raise
         error.add_note(traceback.format_exc())
         with contextlib.suppress(OSError):
-            channel.send(_Raised(_portable(error)))
+            channel.send(_Raised(_picklable_error(error)))
     finally:
         os._exit(code)
 
 
-def _portable(error: Exception) -> Exception:
+def _picklable_error(error: Exception) -> Exception:
     """The error, or one that says the same where it cannot be sent to the parent."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
@@ -236,14 +236,14 @@ def _close_all_but(kept: Sequence[int]) -> None:
     os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
-def _write(descriptor: int, message: object) -> None:
+def _write_message(descriptor: int, message: object) -> None:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     view = memoryview(len(data).to_bytes(LENGTH_BYTES) + data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _read(descriptor: int) -> Any:
+def _read_message(descriptor: int) -> Any:
     length = int.from_bytes(_read_exactly(descriptor, LENGTH_BYTES))
     return pickle.loads(_read_exactly(descriptor, length))  # noqa: S301 - from our own fork
 

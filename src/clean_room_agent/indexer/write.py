@@ -93,7 +93,7 @@ class FileWriter:
         ids = _symbol_ids(file_id, facts, stored)
         rows = _symbol_rows(file_id, facts, ids)
         symbols.replace_symbols(self._conn, stored, rows)
-        self._compare(path, stored, rows)
+        self._compare_callables(path, stored, rows)
         symbols.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
         symbols.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
         if facts.names is None:
@@ -108,7 +108,7 @@ class FileWriter:
         """Delete the files and everything known about them."""
         for path in sorted(path for path in paths if path in self.ids):
             file_id = self.changes.removed[path] = self.ids.pop(path)
-            self._compare(path, symbols.list_rows(self._conn, file_id), ())
+            self._compare_callables(path, symbols.list_rows(self._conn, file_id), ())
             self.changes.names[file_id] = (names.get_names(self._conn, file_id), None)
             self.changes.search[file_id] = None
             symbols.delete_symbols(self._conn, file_id)
@@ -117,7 +117,7 @@ class FileWriter:
         """Delete the rows of removed files."""
         files.delete_files(self._conn, sorted(self.changes.removed.values()))
 
-    def _compare(
+    def _compare_callables(
         self, path: str, stored: Iterable[symbols.SymbolTuple], rows: Iterable[symbols.SymbolTuple]
     ) -> None:
         counts = self.changes.callables

@@ -92,7 +92,7 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
     """
     merged: list[tuple[int, int, list[str]]] = []
     last_row, last_column = -2, -1
-    for node, text in sorted(comments, key=_start):
+    for node, text in sorted(comments, key=_comment_start):
         directive = DIRECTIVE.match(text)
         if directive is not None:
             text = text[directive.end() :].lstrip("#/-: ")  # noqa: PLW2901 - what follows is the comment
@@ -112,5 +112,5 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
     return [comment for comment in whole if LETTER.search(comment.text)]
 
 
-def _start(comment: tuple[Node, str]) -> int:
+def _comment_start(comment: tuple[Node, str]) -> int:
     return comment[0].start_byte

@@ -71,11 +71,11 @@ def read_docstring(content: str) -> tuple[DocFormat, str | None]:
     for kind, read in READERS.items():
         fields = read(content)
         if fields is not None and any(fields.values()):
-            return kind, _dump(fields)
+            return kind, _dump_fields(fields)
     return "plain", None
 
 
-def _numpy(content: str) -> DocFields | None:
+def _parse_numpy(content: str) -> DocFields | None:
     """Parse sections whose titles we know; the library insists on an underline exactly as long as the title."""
     if "---" not in content and "===" not in content:
         return None
@@ -86,54 +86,54 @@ def _numpy(content: str) -> DocFields | None:
         if title is not None:
             body = content[section.end() : after.start() if after else len(content)].strip("\n")
             known.append(f"{title}\n{'-' * len(title)}\n{body}\n")
-    return _parsed("\n".join(known), docstring_parser.numpydoc.parse) if known else None
+    return _parse_fields("\n".join(known), docstring_parser.numpydoc.parse) if known else None
 
 
-def _sphinx(content: str) -> DocFields | None:
+def _parse_sphinx(content: str) -> DocFields | None:
     if ":" in content and SPHINX_FIELD.search(content):
-        return _parsed(content, docstring_parser.rest.parse)
+        return _parse_fields(content, docstring_parser.rest.parse)
     is_epydoc = "@" in content and EPYDOC_FIELD.search(content)
-    return _parsed(content, docstring_parser.epydoc.parse) if is_epydoc else None
+    return _parse_fields(content, docstring_parser.epydoc.parse) if is_epydoc else None
 
 
-def _google(content: str) -> DocFields | None:
+def _parse_google(content: str) -> DocFields | None:
     is_google = ":\n" in content and GOOGLE_SECTION.search(content)
-    return _parsed(content, docstring_parser.google.parse) if is_google else None
+    return _parse_fields(content, docstring_parser.google.parse) if is_google else None
 
 
 READERS: Mapping[DocFormat, Callable[[str], DocFields | None]] = {
-    "numpy": _numpy,
-    "sphinx": _sphinx,
-    "google": _google,
+    "numpy": _parse_numpy,
+    "sphinx": _parse_sphinx,
+    "google": _parse_google,
 }
 
 
-def _parsed(content: str, parse: Callable[[str], docstring_parser.Docstring]) -> DocFields | None:
+def _parse_fields(content: str, parse: Callable[[str], docstring_parser.Docstring]) -> DocFields | None:
     try:
         found = parse(content)
     except Exception:  # noqa: BLE001 - the library's parsers raise of everything on text that only looks like fields
         return None
-    fields = _empty()
+    fields = _empty_fields()
     for one in found.params:
         for name in one.arg_name.split(","):
-            _add(fields, "parameters", name, one.type_name, one.description)
+            _add_field(fields, "parameters", name, one.type_name, one.description)
     for returned in found.many_returns or filter(None, [found.returns]):
-        _add(fields, "returns", returned.return_name, returned.type_name, returned.description)
+        _add_field(fields, "returns", returned.return_name, returned.type_name, returned.description)
     for raised in found.raises:
         name, _, rest = (raised.type_name or "").partition(":")
-        _add(fields, "raises", name, "", f"{rest} {raised.description or ''}")
+        _add_field(fields, "raises", name, "", f"{rest} {raised.description or ''}")
     return fields
 
 
-def _dump(fields: DocFields) -> str | None:
+def _dump_fields(fields: DocFields) -> str | None:
     return json.dumps(fields, sort_keys=True, ensure_ascii=False) if any(fields.values()) else None
 
 
-def _empty() -> DocFields:
+def _empty_fields() -> DocFields:
     return {"parameters": [], "returns": [], "raises": []}
 
 
-def _add(
+def _add_field(
     fields: DocFields, kind: FieldKind, name: str | None, type_: str | None, description: str | None
 ) -> None:
     """Append a field, with only the first paragraph of its description: the last field runs to the end of the text."""
@@ -148,7 +148,7 @@ def _add(
 
 def read_jsdoc(content: str) -> tuple[DocFormat, str | None]:
     """Return the fields of a JSDoc comment likewise."""
-    fields = _empty()
+    fields = _empty_fields()
     for found in JSDOC_TAG.finditer(content):
         kind = JSDOC_KINDS.get(found[1].lower())
         value = JSDOC_VALUE.match(found[2])
@@ -156,7 +156,7 @@ def read_jsdoc(content: str) -> tuple[DocFormat, str | None]:
             continue
         named = JSDOC_NAME.match(value[2]) if kind == "parameters" else None
         if named is not None:
-            _add(fields, kind, named[1] or named[2], value[1], named[3])
+            _add_field(fields, kind, named[1] or named[2], value[1], named[3])
         else:
-            _add(fields, kind, "", value[1], value[2].lstrip("- "))
-    return "jsdoc", _dump(fields)
+            _add_field(fields, kind, "", value[1], value[2].lstrip("- "))
+    return "jsdoc", _dump_fields(fields)

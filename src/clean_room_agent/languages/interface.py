@@ -96,11 +96,11 @@ def changed_names(before: str | None, after: str | None) -> frozenset[str]:
     """
     if before == after:
         return frozenset()
-    old, new = _meanings(before), _meanings(after)
+    old, new = _interface_meanings(before), _interface_meanings(after)
     return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-def _meanings(text: str | None) -> dict[str, Any]:
+def _interface_meanings(text: str | None) -> dict[str, Any]:
     """Key -> what it means, ignoring places."""
     if text is None:
         return {}

@@ -37,7 +37,7 @@ def nest(definitions: Iterable[Definition]) -> Nested:
     kinds: list[str] = []
     seen: set[tuple[int, str]] = set()
     open_: list[int] = []
-    for one in sorted(definitions, key=_position):
+    for one in sorted(definitions, key=_definition_position):
         start = one.start
         while open_ and kept[open_[-1]].end <= start:
             open_.pop()
@@ -50,7 +50,7 @@ def nest(definitions: Iterable[Definition]) -> Nested:
             name = f"{names[parent]}.{name}"
             if kind == "function" and parent_kind in METHOD_HOLDERS:
                 kind = "method"
-        if not _counts(one, kind, parent, parent_kind, seen):
+        if not _counts_as_definition(one, kind, parent, parent_kind, seen):
             continue
         if kind == "variable":
             seen.add((parent, one.name))
@@ -63,11 +63,13 @@ def nest(definitions: Iterable[Definition]) -> Nested:
     return Nested(kept, parents, names, kinds)
 
 
-def _position(one: Definition) -> tuple[int, int]:
+def _definition_position(one: Definition) -> tuple[int, int]:
     return one.start, -one.end
 
 
-def _counts(one: Definition, kind: str, parent: int, parent_kind: str, seen: set[tuple[int, str]]) -> bool:
+def _counts_as_definition(
+    one: Definition, kind: str, parent: int, parent_kind: str, seen: set[tuple[int, str]]
+) -> bool:
     if not one.name or (one.needs_holder and parent_kind not in HOLDERS):
         return False
     if kind not in {"variable", "type_alias"} or one.holds:

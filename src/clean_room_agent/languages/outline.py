@@ -135,7 +135,7 @@ class Outliner:
             if visit.depth < MAX_DEPTH and (place.declares or self.visits_functions):
                 outer = (node, *visit.outer[:1])
                 waiting.extend(
-                    Visit(child, outer, self._inside(node, child, place, call), visit.depth + 1)
+                    Visit(child, outer, self._child_place(node, child, place, call), visit.depth + 1)
                     for child in reversed(node.named_children)
                 )
         names.extend(self.names(root, source))
@@ -162,7 +162,9 @@ class Outliner:
         """What a definition declares; `outer` is what wraps it."""
         return DeclaredName(name=name, span=span_of(outer), scope=scope)
 
-    def _inside(self, node: Node, child: Node, place: OutlinePlace, call: TestCall | None) -> OutlinePlace:
+    def _child_place(
+        self, node: Node, child: Node, place: OutlinePlace, call: TestCall | None
+    ) -> OutlinePlace:
         """The place of a child: declarations count in a file, in a class, and in the function of a suite."""
         if call is not None:
             scope = call.span if call.kind == "suite" else place.scope

@@ -41,10 +41,10 @@ def strip_escapes(text: str) -> str:
     r"""`text` without terminal escapes; other control and invisible characters are written as `\xNN`."""
     plain = ESCAPES.sub("", text.replace("\r\n", "\n"))
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
-    return HAZARDS.sub(_visible, "\n".join(lines))
+    return HAZARDS.sub(_escape_character, "\n".join(lines))
 
 
-def _visible(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
@@ -59,7 +59,7 @@ def values_in(text: str) -> tuple[str, str]:
         for head, sign in DIFF_HEADS:
             if head.fullmatch(line.strip()):
                 return _of_diff(lines[index:], sign)
-    expected, actual = _labelled(lines)
+    expected, actual = _labelled_values(lines)
     return _of_matcher(lines, expected, actual) or (expected, actual)
 
 
@@ -94,10 +94,10 @@ def _of_diff(lines: Sequence[str], sign: str) -> tuple[str, str]:
         elif line.startswith(" "):
             sides[0].append(rest)
             sides[1].append(rest)
-    return _joined(sides[0]), _joined(sides[1])
+    return _join_lines(sides[0]), _join_lines(sides[1])
 
 
-def _labelled(lines: Sequence[str]) -> tuple[str, str]:
+def _labelled_values(lines: Sequence[str]) -> tuple[str, str]:
     found = {"expected": "", "actual": ""}
     for index, line in enumerate(lines):
         if match := UNTHROWN.fullmatch(line.strip()):
@@ -108,11 +108,11 @@ def _labelled(lines: Sequence[str]) -> tuple[str, str]:
                 what = re.sub(r"\A(?:value|message)\b ?", "", match["what"].strip())
                 if "regex" in match[0].lower():
                     what = REGEX
-                found[side] = f"{what} {_value(match['value'] or '', lines[index + 1 :])}".strip()
+                found[side] = f"{what} {_multiline_value(match['value'] or '', lines[index + 1 :])}".strip()
     return found["expected"].rstrip(","), found["actual"].rstrip(",")
 
 
-def _value(first: str, following: Iterable[str]) -> str:
+def _multiline_value(first: str, following: Iterable[str]) -> str:
     """A value that begins after its label and continues until a blank line or the next label."""
     shown = [first] if first else []
     for line in following:
@@ -120,8 +120,8 @@ def _value(first: str, following: Iterable[str]) -> str:
         if not plain or first or EXPECTED.fullmatch(plain) or ACTUAL.fullmatch(plain):
             break
         shown.append(line)
-    return _joined(shown)
+    return _join_lines(shown)
 
 
-def _joined(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     return textwrap.dedent("\n".join(lines)).strip("\n")

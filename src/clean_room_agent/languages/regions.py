@@ -41,7 +41,7 @@ class Regions:
         self._starts = [0]
         self._places = [-1]
         self._scopes = [MODULE_SCOPE]
-        self._fill(nested)
+        self._fill_regions(nested)
 
     def at(self, byte: int) -> tuple[int, int]:
         """The innermost symbol (-1: none) and innermost scope at a byte."""
@@ -62,7 +62,7 @@ class Regions:
                 around = self.parents[around]
         return frozenset(found)
 
-    def _fill(self, nested: Nested) -> None:
+    def _fill_regions(self, nested: Nested) -> None:
         # A function and its symbol begin and end together, and the symbol is around it; a body with a single statement
         # begins and ends with that, and is around its symbol.
         is_inner = 1 if self._fits is not None else -1
@@ -78,21 +78,21 @@ class Regions:
         for start, minus_end, is_scope, number in spans:
             while open_ and open_[-1][0] <= start:
                 end, place, scope = open_.pop()
-                self._begin(end, place, scope)
+                self._begin_region(end, place, scope)
             open_.append((-minus_end, place, scope))
             if is_scope:
                 self.parents[number] = scope
-                self._own(nested, place, scope, number)
+                self._link_scope(nested, place, scope, number)
                 scope = number
             else:
                 self.around[number] = scope
                 place = number
-            self._begin(start, place, scope)
+            self._begin_region(start, place, scope)
         while open_:
             end, place, scope = open_.pop()
-            self._begin(end, place, scope)
+            self._begin_region(end, place, scope)
 
-    def _own(self, nested: Nested, place: int, around: int, scope: int) -> None:
+    def _link_scope(self, nested: Nested, place: int, around: int, scope: int) -> None:
         node = self.nodes[scope]
         if place < 0 or node is None or self.own[place] >= 0 or self.around[place] != around:
             return
@@ -100,7 +100,7 @@ class Regions:
         if kind != "variable" and (self._fits is None or self._fits(node.type, kind)):
             self.own[place], self.symbols[scope] = scope, place
 
-    def _begin(self, start: int, place: int, scope: int) -> None:
+    def _begin_region(self, start: int, place: int, scope: int) -> None:
         if self._starts[-1] == start:
             self._places[-1], self._scopes[-1] = place, scope
         else:

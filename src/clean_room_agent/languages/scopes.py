@@ -112,7 +112,7 @@ class Scopes(ABC):
         key = scope, name
         if key in self._known:
             return self._known[key]
-        around = self._holder(name, scope)
+        around = self._binding_scope(name, scope)
         if around < 0:
             self._known[key] = None
         elif around != scope:
@@ -124,10 +124,10 @@ class Scopes(ABC):
 
     def is_value(self, name: str, scope: int) -> bool:
         """Whether the name, as used in the scope, is a parameter or a variable of a function."""
-        holder = self._holder(name, scope)
+        holder = self._binding_scope(name, scope)
         return holder >= 0 and not any(one.text for one in self._tables[holder][name])
 
-    def _holder(self, name: str, scope: int) -> int:
+    def _binding_scope(self, name: str, scope: int) -> int:
         """The scope in which the name is bound, as seen from a scope; -1 if there is none."""
         while scope >= 0 and name not in self._tables[scope]:
             scope = self._outer[scope]
@@ -142,12 +142,12 @@ class Scopes(ABC):
         return agreed([self.expression(one) for one in said])
 
     def _is_neutral(self, bound: Bound) -> bool:
-        node = _meant(bound)
+        node = _bound_node(bound)
         return node is not None and self._text[node.start_byte : node.end_byte] in self.neutral
 
     def expression(self, bound: Bound) -> str:
         """The expression for a binding, in terms of module-level names."""
-        node = _meant(bound)
+        node = _bound_node(bound)
         if node is None:
             return bound.text
         found = self.type(node) if bound.is_type else self.value(node)
@@ -179,5 +179,5 @@ def agreed(found: Iterable[str]) -> str:
     return known[0] if len(distinct) == 1 or known[0].endswith("?") else f"{known[0]}?"
 
 
-def _meant(bound: Bound) -> Node | None:
+def _bound_node(bound: Bound) -> Node | None:
     return bound.node.child_by_field_name(bound.field) if bound.node and bound.field else bound.node

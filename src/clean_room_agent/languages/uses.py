@@ -59,12 +59,12 @@ class Uses(ABC):
         `module_names` are those that the file defines or imports; None if it may import any.
         """
         self._module_names = module_names
-        self._names()
-        self._chains()
-        self._share()
+        self._add_names()
+        self._add_chains()
+        self._share_tokens()
         return [(place, " ".join(sorted(found))) for place, found in sorted(self._tokens.items())]
 
-    def _share(self) -> None:
+    def _share_tokens(self) -> None:
         """Give what a statement uses to all variables that it sets, not just to the last."""
         spans = [(one.start, one.end) for one in self._definitions]
         for place in range(len(spans) - 1, 0, -1):
@@ -110,7 +110,7 @@ class Uses(ABC):
             if chain is not None:
                 yield start, place, scope, chain
 
-    def _names(self) -> None:
+    def _add_names(self) -> None:
         marks, is_value = self.marks(), self._scopes.is_value
         heads: dict[int, dict[str, str]] = defaultdict(dict)
         for start, place, scope, chain in self.written():
@@ -121,7 +121,9 @@ class Uses(ABC):
             prefix = known.get(head)
             bare = not steps and not call and start not in marks
             if prefix is None or (prefix == LOCAL and not bare):
-                prefix = known[head] = LOCAL if bare and is_value(head, scope) else self._prefix(head, scope)
+                prefix = known[head] = (
+                    LOCAL if bare and is_value(head, scope) else self._token_prefix(head, scope)
+                )
             if not prefix or (bare and prefix[-1] == "|"):
                 continue
             steps = self.between.sub("", steps)
@@ -132,7 +134,7 @@ class Uses(ABC):
             elif call and (called := self._called_local(prefix)):
                 self._tokens[place].add(called)
 
-    def _prefix(self, head: str, scope: int) -> str:
+    def _token_prefix(self, head: str, scope: int) -> str:
         """What replaces a use's first name in a token; "" if the name is not from this repository."""
         meaning = self._scopes.head(head, scope)
         if meaning is None:
@@ -153,7 +155,7 @@ class Uses(ABC):
         """Whether the name may be one of the module."""
         return self._module_names is None or name in self._module_names
 
-    def _chains(self) -> None:
+    def _add_chains(self) -> None:
         """Add tokens for members of call results and of other values without a name."""
         for node in self._captures.get("use.chain", ()):
             place, scope = self._regions.at(node.start_byte)

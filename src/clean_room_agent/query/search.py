@@ -147,7 +147,7 @@ class CommitHistory:
         found = self._mentions.get(term)
         if found is None:
             found = self._mentions[term] = {}
-            for position, times in self._find(term):
+            for position, times in self._find_commits(term):
                 for file_id in self._counted[position]:
                     found[file_id] = found.get(file_id, 0.0) + self._shares[position] * times
         return found
@@ -161,7 +161,7 @@ class CommitHistory:
         commits = len(self._ids)
         mean = sum(self._sizes) / max(commits, 1) or 1.0
         for term, weight in terms.items():
-            found = self._find(term)
+            found = self._find_commits(term)
             gain = weight * math.log(1 + (commits - len(found) + 0.5) / (len(found) + 0.5)) * (MESSAGE_K1 + 1)
             for position, times in found:
                 norm = MESSAGE_K1 * (1 - MESSAGE_B + MESSAGE_B * self._sizes[position] / mean)
@@ -195,7 +195,7 @@ class CommitHistory:
         """The hash and the message of the commit at a position that a vote names."""
         return read_message(self._conn, self._ids[position])
 
-    def _find(self, term: str) -> list[tuple[int, int]]:
+    def _find_commits(self, term: str) -> list[tuple[int, int]]:
         """The commits whose messages hold the term: position, and how often."""
         found = self._found.get(term)
         if found is None:
@@ -250,7 +250,7 @@ def query_terms(text: str) -> dict[str, float]:
         weights[term] += FIRST_LINE_WEIGHT
     for term, count in count_terms(rest).items():
         weights[term] += 1 + math.log(count)
-    for term in _compounds(text):
+    for term in _compound_words(text):
         weights[term] *= COMPOUND_WEIGHT
     return {term: weights[term] for term in sorted(weights)}
 
@@ -265,7 +265,7 @@ def surface_forms(text: str) -> dict[str, str]:
     return forms
 
 
-def _compounds(text: str) -> set[str]:
+def _compound_words(text: str) -> set[str]:
     return {
         word.lower().strip("_")
         for word in WORD.findall(text)
@@ -453,7 +453,7 @@ class ChunkScores:
             self._known_files.add(file_id)
         asked = frozenset(word for term in weights for word in self._words.get(term, ()))
         found = {
-            file_id: _best(chunks, words[file_id], paths[file_id], asked, weights)
+            file_id: _best_definition(chunks, words[file_id], paths[file_id], asked, weights)
             for file_id, chunks in held.items()
         }
         return {file_id: one for file_id, one in found.items() if one is not None}
@@ -464,10 +464,10 @@ class ChunkScores:
                 self._words.setdefault(term, set()).add(word)
 
 
-def _best(
+def _best_definition(
     chunks: FileChunks, words: Sequence[str], path: str, asked: Container[str], weights: Mapping[str, float]
 ) -> DefinitionScore | None:
-    wanted = _wanted(words, asked, weights)
+    wanted = _wanted_terms(words, asked, weights)
     if not wanted:
         return None
     hits_in = re.compile(f"[{re.escape(''.join(wanted))}]").findall
@@ -477,7 +477,7 @@ def _best(
         hits = hits_in(text)
         if hits:
             norm = K1 * (1 - B + B * len(text) / MEAN_LENGTH)
-            scored.append((-_score(Counter(hits), wanted, in_path, weights, norm), place))
+            scored.append((-_chunk_score(Counter(hits), wanted, in_path, weights, norm), place))
     if not scored:
         return None
     scored.sort()
@@ -486,7 +486,7 @@ def _best(
     )
 
 
-def _wanted(
+def _wanted_terms(
     words: Sequence[str], asked: Container[str], weights: Mapping[str, float]
 ) -> dict[str, tuple[str, ...]]:
     """The numbers of the words that are asked for, each as its character, with their terms."""
@@ -500,7 +500,7 @@ def _wanted(
     return wanted
 
 
-def _score(
+def _chunk_score(
     hits: Mapping[str, int],
     wanted: Mapping[str, tuple[str, ...]],
     in_path: Mapping[str, int],

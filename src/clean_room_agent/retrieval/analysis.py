@@ -89,7 +89,7 @@ def add_model_hints(
             verdict=Verdict(label="", reason=fault, judgment=Judgment(call_id=reply.call_id)),
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
-    return _merge(found, near, reply.value, source, reply.call_id)
+    return _merge_answer(found, near, reply.value, source, reply.call_id)
 
 
 def find_nearest(
@@ -131,10 +131,10 @@ def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> Sourced
         if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
             shown.append(test)
     fence = fence_for(test.text for test in shown)
-    return without_line_end(joined("\n", (_framed(test, fence) for test in shown)))
+    return without_line_end(joined("\n", (_framed_test(test, fence) for test in shown)))
 
 
-def _framed(test: TestCode, fence: str) -> SourcedText:
+def _framed_test(test: TestCode, fence: str) -> SourcedText:
     text = sourced(test.text, PromptSource.FILE, path=test.path, symbol=test.name, number=test.start_line)
     head = f"test: {item_name(test.path, test.name, (test.start_line, test.end_line))}"
     return frame(head, text, fence, path=test.path, symbol=test.name)
@@ -153,7 +153,7 @@ def _check_mentions(
         matches = source.resolve_path(name, most=MAX_SAME_NAME)
         paths.extend(matches)
         if not matches:
-            decisions.append(_dropped(name, "named by the task; no such file in the index"))
+            decisions.append(_dropped_decision(name, "named by the task; no such file in the index"))
     tests = unique((*request.evidence.failing_tests, *mentions.test_names))
     named = tuple(name for name in mentions.named if source.meant_by(name))
     symbols = (*(name for name in mentions.identifiers if source.meant_by(name)), *named)
@@ -181,14 +181,14 @@ def _frames_in_index(
     return unique(frames)
 
 
-def _completed(name: str, near: NearestCode) -> tuple[str, ...]:
+def _possible_definitions(name: str, near: NearestCode) -> tuple[str, ...]:
     """The definitions shown to the model that `name` without its class may refer to; empty if there are too many."""
     shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
     meant = tuple(entry for entry in shown if entry.endswith(f".{name}"))
     return meant if len(meant) <= MAX_SAME_NAME else ()
 
 
-def _merge(
+def _merge_answer(
     found: Analysis, near: NearestCode, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int
 ) -> Analysis:
     decisions = list(found.decisions)
@@ -196,11 +196,13 @@ def _merge(
     for name in answer.symbols:
         if source.meant_by(name):
             symbols.append(name)
-        elif completed := _completed(name, near):
+        elif completed := _possible_definitions(name, near):
             symbols.extend(completed)
         else:
             decisions.append(
-                _dropped(name, "symbol named by the model; unknown to the index, or too common", call_id)
+                _dropped_decision(
+                    name, "symbol named by the model; unknown to the index, or too common", call_id
+                )
             )
     areas: list[str] = []
     for name in answer.areas:
@@ -208,7 +210,7 @@ def _merge(
         if prefix and any(path == prefix or path.startswith(prefix + "/") for path in source.paths()):
             areas.append(prefix)
         else:
-            decisions.append(_dropped(name, "area named by the model; not in the index", call_id))
+            decisions.append(_dropped_decision(name, "area named by the model; not in the index", call_id))
     query = replace(
         found.query,
         intent=answer.intent,
@@ -219,7 +221,7 @@ def _merge(
     return Analysis(query=query, decisions=tuple(decisions))
 
 
-def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:
+def _dropped_decision(name: str, reason: str, call_id: int | None = None) -> Decision:
     verdict = (
         Verdict(label="", reason=reason, judgment=Judgment(call_id=call_id)) if call_id is not None else None
     )

@@ -114,8 +114,8 @@ def assemble(
             budget.leave_out(one)
     for one in gone:
         if one.selection.outline:
-            budget.offer(_shorter(one, source))
-    return _finish(context, budget, source, window)
+            budget.offer(_as_supporting(one, source))
+    return _finish_package(context, budget, source, window)
 
 
 def _add_primary(
@@ -133,15 +133,15 @@ def _add_primary(
     for one in large:
         budget.leave_out(one)
     gone, let_go = large, list[_Rendered]()
-    if _tokens(fitting) > budget.left:
+    if _total_tokens(fitting) > budget.left:
         planned = [one for one in fitting if one.selection.tier == 0]
-        if planned and _tokens(planned) <= budget.left:
+        if planned and _total_tokens(planned) <= budget.left:
             for one in planned:
                 if not budget.shows(one.selection):
                     budget.add(one)
             fitting = [one for one in fitting if one.selection.tier > 0]
-        if _tokens(fitting) > budget.left:
-            fitting, let_go = _refilter(fitting, budget, judge)
+        if _total_tokens(fitting) > budget.left:
+            fitting, let_go = _refilter_items(fitting, budget, judge)
     for one in (*fitting, *let_go):
         if not budget.shows(one.selection) and not budget.offer(one):
             budget.leave_out(one, "refilter let it go, and it " if one in let_go else "")
@@ -149,7 +149,7 @@ def _add_primary(
     return gone
 
 
-def _tokens(rendered: Iterable[_Rendered]) -> int:
+def _total_tokens(rendered: Iterable[_Rendered]) -> int:
     return sum(one.item.tokens for one in rendered)
 
 
@@ -162,7 +162,7 @@ def _refuse_large(one: _Rendered, budget: _Budget) -> NoReturn:
     )
 
 
-def _refilter(
+def _refilter_items(
     fitting: Sequence[_Rendered], budget: _Budget, judge: Judge
 ) -> tuple[list[_Rendered], list[_Rendered]]:
     """Return those judged to stay and those rejected, each best first.
@@ -181,21 +181,21 @@ def _refilter(
     remark = f"At most about {budget.left} tokens can stay."
     verdicts = judge.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
     judged = [
-        replace(_because(one, f"refilter: {verdict.reason}"), verdict=verdict)
+        replace(_with_reason(one, f"refilter: {verdict.reason}"), verdict=verdict)
         for one, verdict in zip(fitting, verdicts, strict=True)
     ]
     if not any(verdict.label for verdict in verdicts):
-        return [_because(one, "all judged no: taken by rank") for one in judged], []
+        return [_with_reason(one, "all judged no: taken by rank") for one in judged], []
     kept = [one for one, verdict in zip(judged, verdicts, strict=True) if verdict.label == KEEP]
     return kept, [one for one in judged if one not in kept]
 
 
-def _because(one: _Rendered, reason: str) -> _Rendered:
+def _with_reason(one: _Rendered, reason: str) -> _Rendered:
     selection = replace(one.selection, reason=f"{one.selection.reason}; {reason}")
     return replace(one, selection=selection)
 
 
-def _finish(
+def _finish_package(
     context: StageContext, budget: _Budget, source: RepositorySource, window: Window
 ) -> tuple[ContextPackage, tuple[Decision, ...]]:
     while budget.rendered:
@@ -231,10 +231,10 @@ def _finish(
         ),
     )
     shown = [
-        _decide(one, ids.get(one.item.path), included=True, reason=one.selection.reason)
+        _item_decision(one, ids.get(one.item.path), included=True, reason=one.selection.reason)
         for one in budget.rendered
     ]
-    out = [_decide(one, ids.get(one.item.path), reason=reason) for one, reason in budget.left_out]
+    out = [_item_decision(one, ids.get(one.item.path), reason=reason) for one, reason in budget.left_out]
     return package, (*shown, *out)
 
 
@@ -242,7 +242,7 @@ def _render_all(selections: Iterable[Selection], source: RepositorySource) -> li
     """One for each selection, by rank; if a thing was selected twice, the more detailed one."""
     best: dict[tuple[str, str | None, int, int, Section], _Rendered] = {}
     for selection in selections:
-        one = _render(selection, source)
+        one = _render_selection(selection, source)
         if one is None:
             continue
         key = (selection.path, selection.symbol, selection.start_line, selection.end_line, selection.section)
@@ -251,7 +251,7 @@ def _render_all(selections: Iterable[Selection], source: RepositorySource) -> li
     return sorted(best.values(), key=lambda one: one.rank)
 
 
-def _render(selection: Selection, source: RepositorySource) -> _Rendered | None:
+def _render_selection(selection: Selection, source: RepositorySource) -> _Rendered | None:
     text = source.text(selection.path)
     if text is None:
         return None
@@ -274,7 +274,7 @@ def _render(selection: Selection, source: RepositorySource) -> _Rendered | None:
     return _Rendered(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
-def _shorter(one: _Rendered, source: RepositorySource) -> _Rendered:
+def _as_supporting(one: _Rendered, source: RepositorySource) -> _Rendered:
     """The same as supporting code, shown by its outline."""
     selection = replace(one.selection, detail="supporting")
     item = replace(one.item, detail="supporting", text=selection.outline)
@@ -311,11 +311,11 @@ def _with_neighbours(items: Sequence[ContextItem], source: RepositorySource) -> 
     marked: list[ContextItem] = []
     for item in items:
         before = marked[-1] if marked else None
-        marked.append(item if before is None else replace(item, adjoins=_adjoin(before, item, source)))
+        marked.append(item if before is None else replace(item, adjoins=_are_adjacent(before, item, source)))
     return tuple(marked)
 
 
-def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) -> bool:
+def _are_adjacent(before: ContextItem, item: ContextItem, source: RepositorySource) -> bool:
     same = (before.path, before.section, before.detail) == (item.path, item.section, item.detail)
     if not same or before.symbol is None or item.symbol is None:
         return False
@@ -326,7 +326,7 @@ def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) ->
     return before.end_line < item.start_line and not any(between)
 
 
-def _decide(one: _Rendered, file_id: int | None, *, included: bool = False, reason: str) -> Decision:
+def _item_decision(one: _Rendered, file_id: int | None, *, included: bool = False, reason: str) -> Decision:
     return Decision(
         stage=STAGE,
         subject=one.selection.subject(file_id),

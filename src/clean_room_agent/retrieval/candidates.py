@@ -228,7 +228,7 @@ def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None
         if row is None:
             continue
         words = frozenset(WORD.findall(test.text))
-        imported = _imported(row.id, source)
+        imported = _imported_files(row.id, source)
         for path in imported:
             if is_test_file(path):
                 continue
@@ -242,7 +242,7 @@ def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None
                 pool.add(path, tier=2, reason=reason, gain=GAINS["used"])
 
 
-def _imported(file_id: int, source: RepositorySource) -> list[str]:
+def _imported_files(file_id: int, source: RepositorySource) -> list[str]:
     """The files that a file imports, with files that only re-export replaced by those behind them."""
     paths: dict[str, None] = {}
     waiting = [(file_id, 0)]
@@ -269,7 +269,7 @@ def _bound_tier_1(pool: _Pool) -> list[Decision]:
 
 
 def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
-    for seed, weight in _seeds(pool):
+    for seed, weight in _neighbor_seeds(pool):
         file_id = pool.files[seed].file_id
         gain = GAINS["import"] * weight
         for row in source.kb.get_dependencies(file_id, direction="imports")[:MAX_NEIGHBORS]:
@@ -285,7 +285,7 @@ def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
                 pool.files[path].reasons.remove(known)
 
 
-def _seeds(pool: _Pool) -> list[tuple[str, float]]:
+def _neighbor_seeds(pool: _Pool) -> list[tuple[str, float]]:
     """The files whose neighbours are added, with weights: 1 if named, relative scores for the best of the rest."""
     named = pool.in_tier(1)
     rest = pool.best(path for path, found in pool.files.items() if found.tier > 1 and found.ranked > 0)

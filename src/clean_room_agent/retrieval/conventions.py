@@ -40,7 +40,9 @@ def find_conventions(
         text = source.text(path)
         if text is None or not any(line.strip() for line in text.lines):
             continue
-        chosen = _fitting(text.lines, lambda lines: source.count("\n".join(lines)), config.max_tokens)
+        chosen = _fitting_sections(
+            text.lines, lambda lines: source.count("\n".join(lines)), config.max_tokens
+        )
         shown = sum(last - first + 1 for first, last in chosen)
         part = "" if shown == len(text.lines) else f"; {shown} of its {len(text.lines)} lines"
         reason = f"what the repository tells agents{part}"
@@ -79,7 +81,7 @@ def sections_of(lines: Sequence[str]) -> tuple[tuple[str, Lines], ...]:
     )
 
 
-def _fitting(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: int) -> list[Lines]:
+def _fitting_sections(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: int) -> list[Lines]:
     if count(lines) <= most:
         return [(1, len(lines))]
     sections = sections_of(lines)

@@ -115,7 +115,7 @@ def find_declared_tests(
         outline = Outline() if known is None else known[1]
         for call in outline.calls:
             used = call.kind == "test" and not names.isdisjoint(outline.names_in(call.span))
-            if used and all(_fit(call.titles, one) < 0 for one in red):
+            if used and all(_match_length(call.titles, one) < 0 for one in red):
                 titles = SEPARATOR.join("...".join(title) for title in call.titles)
                 yield path, " ".join(titles.split()), call.span.start_line
 
@@ -132,39 +132,41 @@ class _Finder:
         """The tests of this name: several if it is not unique."""
         path = file_of_test(name, self._source)
         if path and is_of_file(name):
-            yield from self._unloaded(path)
+            yield from self._unloaded_tests(path)
             return
         titles = titles_of(name) if path and file_part(name) != name else name
         if "::" in file_part(name) or SEPARATOR not in name:
-            definitions = list(self._definitions(name, path))
+            definitions = list(self._python_definitions(name, path))
             yield from definitions
             if definitions or path:
                 return
-        for place, wanted in self._places(path, titles):
-            call = self._call(place, wanted)
+        for place, wanted in self._possible_places(path, titles):
+            call = self._declaring_call(place, wanted)
             if call is not None:
-                yield self._code(place, unnumbered(wanted), call.span)
+                yield self._test_code(place, unnumbered(wanted), call.span)
                 return
 
-    def _unloaded(self, path: str) -> Iterator[TestCode]:
+    def _unloaded_tests(self, path: str) -> Iterator[TestCode]:
         """In a file that could not be loaded, the tests that use an import which does not exist yet."""
         known = self.file(path)
         missing = frozenset() if known is None else missing_imports(known[0], self._source)
         for one in self._source.definitions_at(path) if missing else ():
-            span = _lines(one.start_line, one.end_line)
-            if one.name.rpartition(".")[2].startswith("test") and self._uses(path, span, missing):
-                yield self._code(path, one.name, span)
+            span = _line_span(one.start_line, one.end_line)
+            if one.name.rpartition(".")[2].startswith("test") and self._uses_any_name(path, span, missing):
+                yield self._test_code(path, one.name, span)
 
-    def _uses(self, path: str, span: Span, names: frozenset[str]) -> bool:
+    def _uses_any_name(self, path: str, span: Span, names: frozenset[str]) -> bool:
         """Whether the lines use one of the names, directly or through a helper of their file."""
         known = self.file(path)
         if known is None:
             return False
         used = [known[1].names_in(span)]
-        used += [known[1].names_in(declared.span) for _, declared in self._used([path], 0, span, span)]
+        used += [
+            known[1].names_in(declared.span) for _, declared in self._used_declarations([path], 0, span, span)
+        ]
         return any(one & names for one in used)
 
-    def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
+    def _possible_places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
         """Files in which a test with these titles may be declared, and the titles to look for there.
 
         A test file may call a function in another file that declares tests; there, the first titles are missing.
@@ -178,7 +180,7 @@ class _Finder:
                     yield place, rest
                     rest = titles_of(rest)
 
-    def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
+    def _python_definitions(self, name: str, path: str) -> Iterator[TestCode]:
         """Python definitions, from the index; none if several match a bare name."""
         stated, qualified = split_pytest_id(name)
         symbols = self._source.find_symbols(qualified)
@@ -193,19 +195,21 @@ class _Finder:
         there = [one for one in symbols if anywhere or self._source.path_of(one.file_id) == path]
         for symbol in there or self._source.inherited_method(path, qualified):
             where = self._source.path_of(symbol.file_id)
-            yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
+            yield self._test_code(
+                where, symbol.qualified_name, _line_span(symbol.start_line, symbol.end_line)
+            )
 
-    def _call(self, path: str, titles: str) -> TestCall | None:
+    def _declaring_call(self, path: str, titles: str) -> TestCall | None:
         """The call that declares the test with these titles: the one with the most fixed text, then the innermost."""
         known = self.file(path)
         calls = [] if known is None else [call for call in known[1].calls if call.kind == "test"]
         for wanted in unique((titles, unnumbered(titles))):
-            fitting = [(fit, call) for call in calls if (fit := _fit(call.titles, wanted)) >= 0]
+            fitting = [(fit, call) for call in calls if (fit := _match_length(call.titles, wanted)) >= 0]
             if fitting:
                 return max(fitting, key=lambda entry: (entry[0], len(entry[1].titles)))[1]
         return None
 
-    def _code(self, path: str, name: str, span: Span) -> TestCode:
+    def _test_code(self, path: str, name: str, span: Span) -> TestCode:
         known = self.file(path)
         text = "" if known is None else known[0].span(span.start_line, span.end_line)
         helpers = () if known is None else tuple(self._helpers(path, span))
@@ -223,22 +227,22 @@ class _Finder:
         chain = [path, *self._conftests(path)]
         found: dict[tuple[int, int], HelperCode] = {}
         named: set[str] = set()
-        near = [(0, test), *((0, span) for span in self._hooks(path, test))]
+        near = [(0, test), *((0, span) for span in self._hook_spans(path, test))]
         for _, span in near[1:]:
-            found[0, span.start_line] = self._helper(path, "", span)
+            found[0, span.start_line] = self._helper_code(path, "", span)
         for _ in range(HELPER_LEVELS):
             nearest, near = near, []
             for level, span in nearest:
-                for place, declared in self._used(chain, level, span, test):
+                for place, declared in self._used_declarations(chain, level, span, test):
                     key = (place, declared.span.start_line)
                     known = declared.name in named or key in found
                     named.add(declared.name)
-                    if not known and _length(declared.span) <= MAX_HELPER_LINES:
-                        found[key] = self._helper(chain[place], declared.name, declared.span)
+                    if not known and _span_length(declared.span) <= MAX_HELPER_LINES:
+                        found[key] = self._helper_code(chain[place], declared.name, declared.span)
                         near.append((place, declared.span))
         return [found[key] for key in sorted(list(found)[:MAX_HELPERS])]
 
-    def _used(
+    def _used_declarations(
         self, chain: Sequence[str], level: int, span: Span, test: Span
     ) -> Iterator[tuple[int, DeclaredName]]:
         """(place in the chain, declaration) of what the lines use: of their own file, and fixtures of those above."""
@@ -255,14 +259,14 @@ class _Finder:
                 if asked and around and apart and (place == level or declared.fixture):
                     yield place, declared
 
-    def _hooks(self, path: str, test: Span) -> Iterator[Span]:
+    def _hook_spans(self, path: str, test: Span) -> Iterator[Span]:
         known = self.file(path)
         for call in () if known is None else known[1].calls:
             inside = call.span.holds(test) or test.holds(call.span)
             if call.kind == "hook" and call.scope.holds(test) and not inside:
                 yield call.span
 
-    def _helper(self, path: str, name: str, span: Span) -> HelperCode:
+    def _helper_code(self, path: str, name: str, span: Span) -> HelperCode:
         known = self.file(path)
         text = "" if known is None else known[0].span(span.start_line, span.end_line)
         return HelperCode(path=path, name=name, start_line=span.start_line, end_line=span.end_line, text=text)
@@ -281,12 +285,12 @@ class _Finder:
         """An indexed file with its outline (empty if it cannot be parsed); None if it is not text."""
         if path not in self._known:
             text = self._source.text(path)
-            self._known[path] = None if text is None else (text, _outline(text))
+            self._known[path] = None if text is None else (text, _file_outline(text))
         return self._known[path]
 
 
 @lru_cache(maxsize=32)
-def _outline(text: FileText) -> Outline:
+def _file_outline(text: FileText) -> Outline:
     """The file's outline; empty if it cannot be parsed.
 
     Kept, because each stage of each pass asks about the same failing tests.
@@ -294,7 +298,7 @@ def _outline(text: FileText) -> Outline:
     return outline_of("\n".join(text.lines).encode("utf-8", "replace"), text.path) or Outline()
 
 
-def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:
+def _match_length(titles: Sequence[Sequence[str]], wanted: str) -> int:
     """The length of the titles' fixed text if they match `wanted`, else -1."""
     pieces = [""]
     for place, title in enumerate(titles):
@@ -314,11 +318,11 @@ def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:
     return sum(map(len, pieces))
 
 
-def _lines(start_line: int, end_line: int) -> Span:
+def _line_span(start_line: int, end_line: int) -> Span:
     return Span(start_line=start_line, end_line=end_line)
 
 
-def _length(span: Span) -> int:
+def _span_length(span: Span) -> int:
     return span.end_line - span.start_line + 1
 
 
@@ -343,21 +347,21 @@ def _missing_of(node: ast.AST, folder: str, source: RepositorySource) -> Iterato
     match node:
         case ast.Import(names=names):
             for one in names:
-                if _is_ours(one.name, source) and not _files(one.name.replace(".", "/"), source):
+                if _is_ours(one.name, source) and not _module_files(one.name.replace(".", "/"), source):
                     yield (one.asname or one.name).partition(".")[0]
         case ast.ImportFrom(module=module, names=names, level=level):
             if level == 0 and not _is_ours(module or "", source):
                 return
-            place = _place(folder, level, module or "")
-            files = _files(place, source)
+            place = _module_path(folder, level, module or "")
+            files = _module_files(place, source)
             for one in names:
-                if one.name != "*" and not _has(place, files, one.name, source):
+                if one.name != "*" and not _module_has_name(place, files, one.name, source):
                     yield one.asname or one.name
         case _:
             pass
 
 
-def _place(folder: str, level: int, module: str) -> str:
+def _module_path(folder: str, level: int, module: str) -> str:
     """The module's path without suffix; a relative import is resolved from the file's folder."""
     above = [".."] * (level - 1)
     base = posixpath.normpath(posixpath.join(folder, *above)) if level else ""
@@ -374,22 +378,22 @@ def _is_ours(module: str, source: RepositorySource) -> bool:
     )
 
 
-def _files(place: str, source: RepositorySource) -> tuple[str, ...]:
+def _module_files(place: str, source: RepositorySource) -> tuple[str, ...]:
     """The files that a module with this path may be in."""
     ways = (f"{place}.py", f"{place}/__init__.py", f"{place}.pyi") if place else ("__init__.py",)
     return tuple(path for way in ways for path in source.resolve_path(way, most=MAX_FILES_MEANT))
 
 
-def _has(place: str, files: tuple[str, ...], name: str, source: RepositorySource) -> bool:
+def _module_has_name(place: str, files: tuple[str, ...], name: str, source: RepositorySource) -> bool:
     """Whether the module defines the name, or the package has a module of that name."""
     inner = f"{place}/{name}" if place else name
-    if _files(inner, source) or any(f"/{inner}/" in f"/{path}" for path in source.paths()):
+    if _module_files(inner, source) or any(f"/{inner}/" in f"/{path}" for path in source.paths()):
         return True
     return bool(files) and (
-        bool(source.find_symbols(name)) or any(_mentions(path, name, source) for path in files)
+        bool(source.find_symbols(name)) or any(_mentions_name(path, name, source) for path in files)
     )
 
 
-def _mentions(path: str, name: str, source: RepositorySource) -> bool:
+def _mentions_name(path: str, name: str, source: RepositorySource) -> bool:
     text = source.text(path)
     return text is not None and re.search(rf"\b{re.escape(name)}\b", "\n".join(text.lines)) is not None

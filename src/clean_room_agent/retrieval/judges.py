@@ -92,7 +92,7 @@ class ModelJudge:
         """
 
         def judge(new: Sequence[Option]) -> Iterator[Verdict]:
-            batches = self._batches(prompt, new, chosen, remark)
+            batches = self._split_batches(prompt, new, chosen, remark)
             replies = self._models.ask_each(
                 prompt,
                 [self._batch_inputs(batch, chosen, remark) for batch in batches],
@@ -102,7 +102,7 @@ class ModelJudge:
             )
             for batch, reply in zip(batches, replies, strict=True):
                 if reply.value is None:
-                    yield from (_omitted(reply) for _ in batch)
+                    yield from (_omitted_verdict(reply) for _ in batch)
                 else:
                     yield from _verdicts_of(reply.value.numbers(), len(batch), reply.call_id)
 
@@ -149,7 +149,7 @@ class ModelJudge:
         self, asked: str, options: Sequence[Option], judge: Callable[[Sequence[Option]], Iterable[Verdict]]
     ) -> tuple[Verdict, ...]:
         """The verdicts given when the same was `asked` about the options before, completed by those of `judge`."""
-        keys = [self._key(asked, option) for option in options]
+        keys = [self._verdict_key(asked, option) for option in options]
         known = [self._states.get_state(key) for key in keys]
         new = list(judge([option for option, kept in zip(options, known, strict=True) if kept is None]))
         following = iter(new)
@@ -164,14 +164,14 @@ class ModelJudge:
         )
         return tuple(verdicts)
 
-    def _key(self, asked: str, option: Option) -> str:
+    def _verdict_key(self, asked: str, option: Option) -> str:
         content = json.dumps([asked, self._question, option.name, option.text])
         return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
 
     def _verdict_on(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Verdict:
         choice = reply.value
         if choice is None:
-            return _omitted(reply)
+            return _omitted_verdict(reply)
         calibrated = calibrate_choice(choice, neutral, labels)
         if calibrated is None:
             label = choice.word if choice.word in labels else OUT
@@ -180,7 +180,7 @@ class ModelJudge:
         label = calibrated.word if lets_in(calibrated.score, self._threshold) else OUT
         said = f"judged {choice.word} ({choice.confidence:.2f})"
         if label != (choice.word if choice.word in labels else OUT):
-            said += f", but {self._against(calibrated)}"
+            said += f", but {self._threshold_reason(calibrated)}"
         return Verdict(
             label=label,
             reason=said,
@@ -193,14 +193,14 @@ class ModelJudge:
             ),
         )
 
-    def _against(self, calibrated: CalibratedChoice) -> str:
+    def _threshold_reason(self, calibrated: CalibratedChoice) -> str:
         """Why a word other than the likeliest counts."""
         if calibrated.neutral is None:
             return f"{calibrated.word} ({calibrated.probability:.2f}) counts from {self._threshold:.2f}"
         shares = f"{calibrated.word} has {calibrated.probability:.2f} here and {calibrated.neutral:.2f} about nothing"
         return shares if self._threshold == EVEN else f"{shares}, and counts from {self._threshold:.2f}"
 
-    def _batches(
+    def _split_batches(
         self,
         prompt: Prompt[BatchInputs, SortedT],
         options: Sequence[Option],
@@ -222,16 +222,18 @@ class ModelJudge:
 
     def _batch_inputs(self, batch: Sequence[Option], chosen: tuple[str, ...], remark: str) -> BatchInputs:
         fence = fence_for(option.text for option in batch)
-        shown = tuple(_framed(f"candidate {number}", option, fence) for number, option in enumerate(batch, 1))
+        shown = tuple(
+            _framed_option(f"candidate {number}", option, fence) for number, option in enumerate(batch, 1)
+        )
         return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
 
 
 def frame_option(option: Option) -> str:
     """The option as a question about it alone shows it."""
-    return _framed("candidate", option, fence_for((option.text,)))
+    return _framed_option("candidate", option, fence_for((option.text,)))
 
 
-def _framed(word: str, option: Option, fence: str) -> SourcedText:
+def _framed_option(word: str, option: Option, fence: str) -> SourcedText:
     item = parse_item_name(option.name)
     shown = sourced(option.text, PromptSource.CANDIDATE, path=item.path, symbol=item.symbol)
     return frame(f"{word}: {quoted(option.name)}", shown, fence, path=item.path, symbol=item.symbol)
@@ -261,7 +263,7 @@ class ThresholdJudge:
         return Verdict(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
 
 
-def _omitted(reply: Reply[Any]) -> Verdict:
+def _omitted_verdict(reply: Reply[Any]) -> Verdict:
     fault = reply.bad.fault if reply.bad is not None else "no answer"
     return Verdict(
         label=OUT, reason=f"left out: unreadable verdict ({fault})", judgment=Judgment(call_id=reply.call_id)

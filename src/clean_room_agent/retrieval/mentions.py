@@ -95,7 +95,7 @@ def find_mentions(text: str) -> Mentions:
     return Mentions(
         paths=unique(match.group(0).rstrip(".") for match in PATH.finditer(plain)),
         identifiers=_identifiers(plain, blocks),
-        named=_named(plain),
+        named=_mentioned_names(plain),
         error_messages=unique(match.group(1).strip() for match in ERROR_LINE.finditer(text)),
         frames=find_frames(text),
         test_names=unique((*TEST_ID.findall(plain), *TEST_WORD.findall(plain))),
@@ -150,7 +150,7 @@ def unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _named(text: str) -> tuple[str, ...]:
+def _mentioned_names(text: str) -> tuple[str, ...]:
     words = (first or second for first, second in CALLED_SO.findall(text))
     return unique(word for word in (*_by_form(text), *words) if len(word) > 1)
 

@@ -101,7 +101,7 @@ def split_file(
         (entry for entry in definitions if _stands_alone(entry) and entry.end_line <= len(lines)),
         key=lambda entry: (entry.start_line, -entry.end_line, entry.kind == "variable", entry.name),
     )
-    pieces = _split(lines, ordered, 1, len(lines), owner="", max_lines=max_lines)
+    pieces = _split_lines(lines, ordered, 1, len(lines), owner="", max_lines=max_lines)
     return tuple(_with_imports(_with_overloads(pieces), lines, imports))
 
 
@@ -179,14 +179,14 @@ def joined_spans(spans: Iterable[tuple[int, int]], *, gap: int) -> list[tuple[in
 
 
 def _other_code(lines: Sequence[str], first: int, last: int) -> list[CodePiece]:
-    return _code(lines, first, last, owner="") if last >= first else []
+    return _code_pieces(lines, first, last, owner="") if last >= first else []
 
 
 def _stands_alone(entry: IndexedDefinition) -> bool:
     return entry.kind not in VALUES or entry.end_line - entry.start_line + 1 >= LONG_VALUE_LINES
 
 
-def _split(
+def _split_lines(
     lines: Sequence[str],
     ordered: Sequence[IndexedDefinition],
     first: int,
@@ -208,14 +208,16 @@ def _split(
             index += 1
         if entry.start_line < line or entry.end_line > last:
             continue
-        pieces.extend(_above(lines, _code(lines, line, entry.start_line - 1, owner=owner), entry))
-        pieces.extend(_definition(lines, entry, inside, max_lines=max_lines))
+        pieces.extend(
+            _split_off_comment(lines, _code_pieces(lines, line, entry.start_line - 1, owner=owner), entry)
+        )
+        pieces.extend(_definition_pieces(lines, entry, inside, max_lines=max_lines))
         line = entry.end_line + 1
-    pieces.extend(_code(lines, line, last, owner=owner))
+    pieces.extend(_code_pieces(lines, line, last, owner=owner))
     return pieces
 
 
-def _definition(
+def _definition_pieces(
     lines: Sequence[str], entry: IndexedDefinition, inside: Sequence[IndexedDefinition], *, max_lines: int
 ) -> list[CodePiece]:
     length = entry.end_line - entry.start_line + 1
@@ -239,10 +241,10 @@ def _definition(
             end_line=_last_text_line(lines, entry.start_line, body - 1), signature=entry.signature, doc=entry.doc,
         )  # fmt: skip
         pieces.append(head)
-    return pieces + _split(lines, members, body, entry.end_line, owner=entry.name, max_lines=max_lines)
+    return pieces + _split_lines(lines, members, body, entry.end_line, owner=entry.name, max_lines=max_lines)
 
 
-def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[CodePiece]:
+def _code_pieces(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[CodePiece]:
     """The lines between definitions, cut at blank lines; nothing if all are blank."""
     bounds = [first]
     for number in range(first, last):
@@ -262,7 +264,9 @@ def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Co
     return pieces
 
 
-def _above(lines: Sequence[str], pieces: list[CodePiece], entry: IndexedDefinition) -> list[CodePiece]:
+def _split_off_comment(
+    lines: Sequence[str], pieces: list[CodePiece], entry: IndexedDefinition
+) -> list[CodePiece]:
     """The code before a definition, with the comment right above it as a piece of its own."""
     last = pieces[-1] if pieces else None
     if last is None or last.end_line != entry.start_line - 1:
@@ -318,7 +322,7 @@ def divide_large(
         known = cuts() if known is None else known
         sums = list(accumulate((count(f"{line}\n") for line in text), initial=0))
         spans = _Division(piece.start_line, sums, part).spans(piece.end_line, known)
-        divided.extend(_parts(piece, spans, lines))
+        divided.extend(_piece_parts(piece, spans, lines))
     return tuple(divided)
 
 
@@ -343,16 +347,16 @@ class _Division:
     def spans(self, last: int, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
         """The spans up to line `last`; neighbours that fit together are merged."""
         joined: list[tuple[int, int]] = []
-        for start, end in self._divide(self._first, last, cuts):
-            if joined and self._fits(joined[-1][0], end):
+        for start, end in self._divide_span(self._first, last, cuts):
+            if joined and self._fits_part(joined[-1][0], end):
                 joined[-1] = (joined[-1][0], end)
             else:
                 joined.append((start, end))
         return joined
 
-    def _divide(self, start: int, end: int, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
+    def _divide_span(self, start: int, end: int, cuts: Sequence[Cut]) -> list[tuple[int, int]]:
         inner = [cut for cut in cuts if start < cut[0] <= end]
-        if self._fits(start, end) or not inner:
+        if self._fits_part(start, end) or not inner:
             return [(start, end)]
         top = min(depth for _, depth in inner)
         deeper = [cut for cut in inner if cut[1] > top]
@@ -360,16 +364,16 @@ class _Division:
         spans: list[tuple[int, int]] = []
         begin = start
         for bound, following in zip(bounds, [*bounds[1:], end + 1], strict=True):
-            if not self._fits(begin, following - 1):
-                spans.extend(self._divide(begin, bound - 1, deeper))
+            if not self._fits_part(begin, following - 1):
+                spans.extend(self._divide_span(begin, bound - 1, deeper))
                 begin = bound
-        return [*spans, *self._divide(begin, end, deeper)]
+        return [*spans, *self._divide_span(begin, end, deeper)]
 
-    def _fits(self, start: int, end: int) -> bool:
+    def _fits_part(self, start: int, end: int) -> bool:
         return self._sums[end - self._first + 1] - self._sums[start - self._first] <= self._part
 
 
-def _parts(piece: CodePiece, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[CodePiece]:
+def _piece_parts(piece: CodePiece, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> list[CodePiece]:
     if len(spans) == 1:
         return [piece]
     owner = RANGE.sub("", piece.name).strip()

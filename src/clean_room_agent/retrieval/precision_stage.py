@@ -105,7 +105,7 @@ def target_of(
     chosen: dict[int, tuple[ScoredPiece, str]] = {}
     view = pieces[0].view
     for scored in pieces:
-        if reason := _named(scored.piece, view, hints.planned):
+        if reason := _plan_reason(scored.piece, view, hints.planned):
             chosen[scored.piece.start_line] = (scored, reason)
     for scored in pieces:
         if (scored.entry.path, scored.piece.name) in changed:
@@ -171,7 +171,7 @@ def around(target: PlannedFile, shown: Collection[ScoredPiece]) -> list[Selectio
     return selections
 
 
-def _named(piece: CodePiece, view: FileView, planned: frozenset[str]) -> str:
+def _plan_reason(piece: CodePiece, view: FileView, planned: frozenset[str]) -> str:
     """Why the plan refers to the piece; "" if it does not."""
     if is_named(piece, planned):
         return "named by the plan"
@@ -237,8 +237,8 @@ class PrecisionStage:
         tests = _test_selections(files.tests, context, source)
         whole, named = _without_asking(targets, source, context, files)
         chosen_before = [one for one in context.selections if one.detail == "primary"]
-        waiting = self._waiting(files, targets, [*chosen_before, *whole, *named])
-        judged, passed_over = self._judge(
+        waiting = self._pieces_to_judge(files, targets, [*chosen_before, *whole, *named])
+        judged, passed_over = self._judge_pieces(
             waiting,
             files,
             judge,
@@ -252,25 +252,25 @@ class PrecisionStage:
         ]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
-            belonging = _belonging(targets, [*whole, *named, *chosen])
+            belonging = _surrounding_selections(targets, [*whole, *named, *chosen])
             shown = [*whole, *named, *chosen, *belonging]
             beside = [
                 *_outlines_of_targets(targets, shown),
-                *_related([*whole, *named, *chosen], shown, files, query.test_names, source),
+                *_related_code([*whole, *named, *chosen], shown, files, query.test_names, source),
             ]
         else:
-            beside = _outlines(files, named)
+            beside = _scope_outlines(files, named)
         given = [*whole, *named, *belonging, *tests, *beside]
         decisions = (
             *context.decisions,
-            *(self._note(entry, view.reason) for entry, view in files.unreadable),
-            *(self._given(selection, files) for selection in given),
-            *(self._decide(scored, verdict) for scored, verdict in judged),
+            *(self._note_decision(entry, view.reason) for entry, view in files.unreadable),
+            *(self._given_decision(selection, files) for selection in given),
+            *(self._piece_decision(scored, verdict) for scored, verdict in judged),
             *passed_over,
         )
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
-    def _waiting(
+    def _pieces_to_judge(
         self, files: FilesInScope, targets: Sequence[PlannedFile], given: Sequence[Selection]
     ) -> list[ScoredPiece]:
         """The pieces to be judged, best first."""
@@ -282,12 +282,12 @@ class PrecisionStage:
             if scored.piece.kind not in {"imports", "comment"} and _may_change(scored, files)
         ]
         if targets:
-            uncertain = {scored.key for target in targets for scored in _uncertain(target)}
+            uncertain = {scored.key for target in targets for scored in _uncertain_pieces(target)}
             waiting = [scored for scored in waiting if scored.entry.tier > 0 or scored.key in uncertain]
         waiting = [scored for scored in waiting if scored.entry.path not in whole and scored.key not in sure]
         return sorted(waiting, key=lambda scored: scored.rank)
 
-    def _judge(
+    def _judge_pieces(
         self,
         waiting: Sequence[ScoredPiece],
         files: FilesInScope,
@@ -323,15 +323,15 @@ class PrecisionStage:
         counts = Counter(scored.entry.path for scored in rest)
         entries = {scored.entry.path: scored.entry for scored in reversed(rest)}
         notes = [
-            self._note(entries[path], f"not judged, {count} of its pieces: each {passed_over}")
+            self._note_decision(entries[path], f"not judged, {count} of its pieces: each {passed_over}")
             for path, count in counts.items()
         ]
         return list(zip(waiting[: len(options)], verdicts, strict=True)), notes
 
-    def _note(self, entry: Candidate, reason: str) -> Decision:
+    def _note_decision(self, entry: Candidate, reason: str) -> Decision:
         return Decision(stage=self.name, subject=entry.subject, reason=reason)
 
-    def _given(self, selection: Selection, files: FilesInScope) -> Decision:
+    def _given_decision(self, selection: Selection, files: FilesInScope) -> Decision:
         ids = {entry.path: entry.file_id for entry, _ in files.views}
         return Decision(
             stage=self.name,
@@ -341,7 +341,7 @@ class PrecisionStage:
             reason=f"in without asking: {selection.reason}",
         )
 
-    def _decide(self, scored: ScoredPiece, verdict: Verdict) -> Decision:
+    def _piece_decision(self, scored: ScoredPiece, verdict: Verdict) -> Decision:
         return Decision(
             stage=self.name,
             subject=replace(scored.entry.subject, symbol=scored.piece.name, score=scored.score),
@@ -365,7 +365,7 @@ def _by_file(files: FilesInScope) -> list[tuple[int, list[ScoredPiece]]]:
     return [(tier, list(pieces)) for (tier, _), pieces in groups]
 
 
-def _uncertain(target: PlannedFile) -> Sequence[ScoredPiece]:
+def _uncertain_pieces(target: PlannedFile) -> Sequence[ScoredPiece]:
     """The pieces to ask about: if the plan names nothing of the file, or only a large class."""
     if names_a_large_class(target):
         heads = tuple(scored.piece.name.removesuffix("(head)").strip() + "." for scored, _ in target.chosen)
@@ -401,7 +401,7 @@ def _without_asking(
         return whole, [*named, *(scored.select("supporting", "named by the task") for scored in meant)]
     sure = {(one.path, one.start_line) for one in named}
     open_pieces = [scored for scored in files.pieces if _may_change(scored, files)]
-    if context.request.mode != "implement" and _fit(open_pieces, source, SMALL_TOKENS):
+    if context.request.mode != "implement" and _fit_in_tokens(open_pieces, source, SMALL_TOKENS):
         named += [
             scored.select("primary", "all that is in scope fits into a small prompt")
             for scored in open_pieces
@@ -416,7 +416,7 @@ def _without_asking(
     return whole, named
 
 
-def _fit(pieces: Sequence[ScoredPiece], source: RepositorySource, most: int) -> bool:
+def _fit_in_tokens(pieces: Sequence[ScoredPiece], source: RepositorySource, most: int) -> bool:
     """Whether the pieces take at most so many tokens; no more of them are counted than it takes to know."""
     counts = accumulate(source.count(scored.text) for scored in pieces)
     return all(total <= most for total in counts)
@@ -431,7 +431,7 @@ def _named_by_task(scored: ScoredPiece, files: FilesInScope) -> str:
     return "in a stack trace" if holds_frame(scored.entry.path, scored.piece, innermost) else ""
 
 
-def _belonging(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> list[Selection]:
+def _surrounding_selections(targets: Sequence[PlannedFile], shown: Sequence[Selection]) -> list[Selection]:
     keys = {(entry.path, entry.start_line) for entry in shown if entry.detail == "primary"}
     whole = {entry.path for entry in shown if entry.symbol is None}
     found = []
@@ -472,7 +472,7 @@ def _test_selections(
     return list(selections.values())
 
 
-def _related(
+def _related_code(
     changed: Sequence[Selection],
     shown: Sequence[Selection],
     files: FilesInScope,
@@ -510,7 +510,7 @@ def _outlines_of_targets(targets: Sequence[PlannedFile], shown: Sequence[Selecti
     ]
 
 
-def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection]:
+def _scope_outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection]:
     """For a planner: outlines of the files in scope, except tests and files that are shown entirely."""
     scores = {scored.key: scored.score for scored in files.pieces}
     shown = {(one.path, one.start_line) for one in named}

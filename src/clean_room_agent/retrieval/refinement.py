@@ -40,7 +40,7 @@ def merge_request(
     symbols are at least supporting code), and its tests are shown to be read. Earlier files are judged again only if
     they changed since. The result's decisions are those of this merge alone.
     """
-    additions, notes = _additions(refinement, earlier, source)
+    additions, notes = _added_candidates(refinement, earlier, source)
     renewed = {path for path, *_ in _changed_files(earlier, source)}
     kept = tuple(entry for entry in earlier.outputs.selections if entry.path not in renewed)
     query = replace(
@@ -59,7 +59,7 @@ def merge_request(
     )
     judged = PrecisionStage(config, name=STAGE).run(before, source, query, judge)
     whole, whole_notes = _whole_files(refinement, kept, source, available_tokens)
-    kept, added = _merged(kept, (*whole, *judged.selections))
+    kept, added = _merge_selections(kept, (*whole, *judged.selections))
     named, named_notes = _named_symbols(refinement, (*kept, *added), source)
     files = {entry.path: entry for entry in (*earlier.outputs.files, *additions)}
     context = replace(
@@ -79,18 +79,18 @@ def merge_request(
     return context, query
 
 
-def _merged(
+def _merge_selections(
     kept: Sequence[Selection], judged: Sequence[Selection]
 ) -> tuple[tuple[Selection, ...], tuple[Selection, ...]]:
     """What remains of the earlier and of the new selections: each piece once, in its greater detail."""
     whole = {entry.path for entry in (*kept, *judged) if _is_whole(entry)}
-    before = {_place(entry): DETAILS.index(entry.detail) for entry in kept}
-    after = {_place(entry): DETAILS.index(entry.detail) for entry in judged}
+    before = {_selection_place(entry): DETAILS.index(entry.detail) for entry in kept}
+    after = {_selection_place(entry): DETAILS.index(entry.detail) for entry in judged}
 
     def stays(entry: Selection, other: Mapping[Place, int], *, first: bool) -> bool:
         if entry.path in whole and entry.section == "code" and not _is_whole(entry):
             return False
-        mine, theirs = DETAILS.index(entry.detail), other.get(_place(entry), len(DETAILS))
+        mine, theirs = DETAILS.index(entry.detail), other.get(_selection_place(entry), len(DETAILS))
         return mine < theirs or (first and mine == theirs)
 
     return (
@@ -103,11 +103,11 @@ def _is_whole(entry: Selection) -> bool:
     return entry.symbol is None and entry.detail == "primary"
 
 
-def _place(entry: Selection) -> Place:
+def _selection_place(entry: Selection) -> Place:
     return entry.path, entry.start_line, entry.symbol is None
 
 
-def _additions(
+def _added_candidates(
     refinement: RefinementRequest, earlier: Remembered, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], list[Decision]]:
     """The files to choose from, by tier and path; and notes on names that lead nowhere."""
@@ -120,7 +120,7 @@ def _additions(
                 path=path, file_id=row.id, tier=tier, score=NAMED_SCORE, reasons=(reason,)
             )
     ordered = sorted(found.values(), key=lambda entry: (entry.tier, entry.path))
-    notes.extend(_entered(entry) for entry in ordered)
+    notes.extend(_candidate_decision(entry) for entry in ordered)
     return tuple(ordered), notes
 
 
@@ -132,14 +132,14 @@ def _named_places(
         paths = source.resolve_path(name, most=1)
         yield from ((path, 0, "named by the failure") for path in paths)
         if not paths:
-            notes.append(_unknown(name, "file"))
+            notes.append(_unknown_name_decision(name, "file"))
     for name in refinement.missing_symbols:
         symbols = source.meant_by(name)
         yield from (
             (source.path_of(symbol.file_id), 1, f"defines {name}, named by the failure") for symbol in symbols
         )
         if not symbols:
-            notes.append(_unknown(name, "symbol"))
+            notes.append(_unknown_name_decision(name, "symbol"))
     for name in refinement.missing_tests:
         if "::" not in name:
             yield from (
@@ -154,7 +154,7 @@ def _changed_files(earlier: Remembered, source: RepositorySource) -> Iterator[tu
             yield item.path, item.tier, "changed since it was chosen from"
 
 
-def _unknown(name: str, what: str) -> Decision:
+def _unknown_name_decision(name: str, what: str) -> Decision:
     reason = f"{what} named by the failure; unknown to the index, or too common"
     return Decision(stage=STAGE, subject=Subject(path=name, tier=1), reason=reason)
 
@@ -168,7 +168,7 @@ def _whole_files(
     for path in refinement.whole_files:
         text = source.text(path)
         if text is None:
-            notes.append(_unknown(path, "file"))
+            notes.append(_unknown_name_decision(path, "file"))
             continue
         entry = Selection(
             path=path,
@@ -239,7 +239,7 @@ def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -
     )
 
 
-def _entered(entry: Candidate) -> Decision:
+def _candidate_decision(entry: Candidate) -> Decision:
     return Decision(
         stage=STAGE,
         subject=entry.subject,

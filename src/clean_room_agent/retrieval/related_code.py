@@ -89,25 +89,25 @@ def related_selections(
     Raises:
         RepositoryError: a file differs from what was indexed.
     """
-    own = list(_definitions(changed))[:MAX_DEFINITIONS]
-    uses = _uses(changed, own, shown, source)
+    own = list(_definitions_within(changed))[:MAX_DEFINITIONS]
+    uses = _used_symbols(changed, own, shown, source)
     callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
     tests = [found for found in callers if is_test_file(source.path_of(found.symbol.file_id))]
-    fails = partial(_fails, failing=failing, goal_tests=goal_tests, source=source)
+    fails = partial(_is_failing_test, failing=failing, goal_tests=goal_tests, source=source)
     green = chain(_defined_tests(filterfalse(fails, tests), source), _declared_tests(own, failing, source))
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
         *_names_only(uses[MAX_USES:MAX_NAMED], source),
         *_caller_selections(chain(code, filterfalse(fails, tests)), source),
         *(
-            _line(test, "green", "a test that uses it", f"{quoted(test[0])}:{test[2]}: {test[1]}\n")
+            _line_selection(test, "green", "a test that uses it", f"{quoted(test[0])}:{test[2]}: {test[1]}\n")
             for test in islice(green, MAX_GREEN)
         ),
     )
 
 
-def _fails(
+def _is_failing_test(
     found: _RelatedSymbol,
     failing: Sequence[str],
     goal_tests: Sequence[tuple[str, int]],
@@ -130,7 +130,7 @@ def _defined_tests(
             yield path, symbol.qualified_name, symbol.start_line
 
 
-def _definitions(spans: Iterable[ShownSpan]) -> Iterator[tuple[ShownSpan, IndexedDefinition]]:
+def _definitions_within(spans: Iterable[ShownSpan]) -> Iterator[tuple[ShownSpan, IndexedDefinition]]:
     """The definitions within the spans, and the innermost that a span lies in."""
     for span in spans:
         inside = [
@@ -144,7 +144,7 @@ def _definitions(spans: Iterable[ShownSpan]) -> Iterator[tuple[ShownSpan, Indexe
         yield from ((span, entry) for entry in inside or around[-1:])
 
 
-def _uses(
+def _used_symbols(
     changed: Sequence[ShownSpan],
     own: Sequence[tuple[ShownSpan, IndexedDefinition]],
     shown: Sequence[ShownSpan],
@@ -165,7 +165,7 @@ def _uses(
                     row.symbol.id, _RelatedSymbol(symbol=row.symbol, confidence=row.confidence)
                 )
                 known.names.append(definition.name)
-    for definition, base in _overridden(own, source):
+    for definition, base in _overridden_methods(own, source):
         path = source.path_of(base.file_id)
         if not _is_shown(shown, path, base.start_line) and not is_test_file(path):
             known = found.setdefault(base.id, _RelatedSymbol(symbol=base, confidence=1.0))
@@ -176,7 +176,7 @@ def _uses(
     return sorted(found.values(), key=_use_rank)
 
 
-def _overridden(
+def _overridden_methods(
     own: Sequence[tuple[ShownSpan, IndexedDefinition]], source: RepositorySource
 ) -> Iterator[tuple[IndexedDefinition, SymbolRow]]:
     """Each method with the one it overrides: the nearest base class's method of the same name."""
@@ -285,7 +285,9 @@ def _names_only(uses: Sequence[_RelatedSymbol], source: RepositorySource) -> Ite
         names = ", ".join(dict.fromkeys(found.symbol.qualified_name for found in group))
         line = group[0].symbol.start_line
         text = f"{quoted(path)}: not shown: {names}\n"
-        yield _line((path, None, line), "uses", "used by the code to be changed, and not shown", text)
+        yield _line_selection(
+            (path, None, line), "uses", "used by the code to be changed, and not shown", text
+        )
 
 
 def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> str:
@@ -300,7 +302,7 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
     member = f"  {mark} member of {owner}" if owner else ""
     short = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
     if symbol.end_line - symbol.start_line < max(short.get(symbol.kind, 0), most):
-        first, end, rest = textwrap.dedent(_lines(path, symbol, source)).partition("\n")
+        first, end, rest = textwrap.dedent(_symbol_text(path, symbol, source)).partition("\n")
         return f"{first}{member}{end}{rest}"
     documentation = (
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
@@ -311,7 +313,7 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
     return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
 
 
-def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
+def _symbol_text(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
     text = source.text(path)
     return f"{symbol.signature}\n" if text is None else text.span(symbol.start_line, symbol.end_line)
 
@@ -329,11 +331,11 @@ def _caller_selections(callers: Iterable[_RelatedSymbol], source: RepositorySour
             place = (path, caller.symbol.qualified_name, use[0])
             reason = f"uses {', '.join(dict.fromkeys(caller.names))}"
             shown = f"{quoted(path)}:{use[0]}: {use[1]}\n"
-            found[path, use[0]] = _line(place, "callers", reason, shown, caller.confidence)
+            found[path, use[0]] = _line_selection(place, "callers", reason, shown, caller.confidence)
     return list(found.values())
 
 
-def _line(
+def _line_selection(
     place: tuple[str, str | None, int],
     section: Section,
     reason: str,

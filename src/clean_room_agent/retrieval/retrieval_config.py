@@ -62,14 +62,14 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
     def files_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """How many of the files, best first, are judged; and why no more are."""
         if self.in_one_question:
-            return _near(scores, self.top_k, 0.0)
-        return _near(scores, self.each_files, self.each_share)
+            return _count_near_best(scores, self.top_k, 0.0)
+        return _count_near_best(scores, self.each_files, self.each_share)
 
     def symbols_to_judge(self, scores: Sequence[float]) -> tuple[int, str]:
         """The same of the pieces of code."""
         if self.in_one_question:
-            return _near(scores, self.max_symbols, 0.0)
-        return _near(scores, self.each_symbols, self.each_share)
+            return _count_near_best(scores, self.max_symbols, 0.0)
+        return _count_near_best(scores, self.each_symbols, self.each_share)
 
     def sorting(self) -> Self:
         """The same where nothing is asked, and scores replace the model."""
@@ -100,7 +100,7 @@ def split_stages(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _near(scores: Sequence[float], most: int, share: float) -> tuple[int, str]:
+def _count_near_best(scores: Sequence[float], most: int, share: float) -> tuple[int, str]:
     """Up to the last of the first `most` whose score is at least this share of the best."""
     least = share * max(scores, default=0.0)
     near = [place for place, score in enumerate(scores[:most], start=1) if score >= least]

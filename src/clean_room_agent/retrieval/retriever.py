@@ -128,12 +128,12 @@ class Retriever:
             WindowExceeded: what must be shown does not fit the model's window.
             ModelError: the server failed.
         """
-        source = self._source(request)
-        analysis = self._analysis(request, source)
+        source = self._repository_source(request)
+        analysis = self._analyse_task(request, source)
         self._decisions.post(request.pass_id, analysis.decisions)
         candidates, notes = find_candidates(request, analysis.query, source)
         self._decisions.post(request.pass_id, notes)
-        judge = self._judge(request)
+        judge = self._make_judge(request)
         context = StageContext(
             request=request,
             available_tokens=self._available_tokens(request),
@@ -149,7 +149,7 @@ class Retriever:
             context = replace(context, selections=_whole_files(context, source))
         if request.mode in {"plan", "implement"}:
             context = self._with_conventions(context, source)
-        package = self._assemble(context, source, judge, analysis.query)
+        package = self._assemble_package(context, source, judge, analysis.query)
         return Retrieved(package=package, candidates=candidates)
 
     def definitions(self, names: Sequence[str]) -> tuple[NamedDefinition, ...]:
@@ -170,7 +170,7 @@ class Retriever:
         self._decisions.post(context.request.pass_id, notes)
         return replace(context, selections=(*context.selections, *conventions))
 
-    def _analysis(self, request: ContextRequest, source: RepositorySource) -> Analysis:
+    def _analyse_task(self, request: ContextRequest, source: RepositorySource) -> Analysis:
         """What the task names; a model adds to it unless a plan names the files."""
         found = analyse(request, source)
         if not self._config.use_model:
@@ -191,9 +191,9 @@ class Retriever:
         """
         from clean_room_agent.retrieval.refinement import merge_request
 
-        source = self._source(request)
+        source = self._repository_source(request)
         earlier = recall(self._session, request.pass_id)
-        judge = self._judge(request, refinement)
+        judge = self._make_judge(request, refinement)
         context, query = merge_request(
             refinement,
             request,
@@ -204,25 +204,25 @@ class Retriever:
             available_tokens=self._available_tokens(request),
         )
         self._decisions.post(request.pass_id, context.decisions)
-        return self._assemble(context, source, judge, query)
+        return self._assemble_package(context, source, judge, query)
 
-    def _assemble(
+    def _assemble_package(
         self, context: StageContext, source: RepositorySource, judge: Judge, query: TaskQuery
     ) -> ContextPackage:
         """The package, when all decisions are committed and what a refinement needs is stored."""
         request = context.request
-        package, decisions = assemble(context, source, self._window(request), judge)
+        package, decisions = assemble(context, source, self._context_window(request), judge)
         self._decisions.write(request.pass_id, decisions)
         remember(self._session.for_pass(request.pass_id), query, context, package)
         return package
 
-    def _source(self, request: ContextRequest) -> RepositorySource:
+    def _repository_source(self, request: ContextRequest) -> RepositorySource:
         source = RepositorySource(self._kb, self._root, lambda text: self._models.count(text, request.role))
         if not source.paths():
             raise UsageError("the repository is not indexed, or holds no text file", hint="run `cra index`")
         return source
 
-    def _judge(self, request: ContextRequest, missing: RefinementRequest | None = None) -> Judge:
+    def _make_judge(self, request: ContextRequest, missing: RefinementRequest | None = None) -> Judge:
         judgments = self._judgments
         if not judgments.asks:
             return ThresholdJudge(threshold=judgments.threshold)
@@ -236,10 +236,10 @@ class Retriever:
         )
 
     def _available_tokens(self, request: ContextRequest) -> int:
-        window = self._window(request)
+        window = self._context_window(request)
         return window.context - window.reserved
 
-    def _window(self, request: ContextRequest) -> Window:
+    def _context_window(self, request: ContextRequest) -> Window:
         """The window of the model that reads the package; the reserve includes what the request adds."""
         window = self._models.window(request.role)
         reserved = min(window.reserved + request.extra_reserved, window.context - 1)
@@ -335,7 +335,7 @@ def definitions_named(names: Iterable[str], source: RepositorySource) -> tuple[N
         ]
         for symbol in symbols[:MAX_SAME_NAMES]:
             if symbol.id not in found:
-                found[symbol.id] = _described(symbol, source)
+                found[symbol.id] = _describe_symbol(symbol, source)
     return tuple(found.values())
 
 
@@ -346,7 +346,7 @@ def definitions_mentioned(words: str, source: RepositorySource) -> tuple[NamedDe
     return definitions_named(names, source)
 
 
-def _described(symbol: SymbolRow, source: RepositorySource) -> NamedDefinition:
+def _describe_symbol(symbol: SymbolRow, source: RepositorySource) -> NamedDefinition:
     doc = next(
         (
             one.doc

@@ -74,7 +74,7 @@ class ScopeStage:
         if options and not some:
             verdicts = take_best(options, verdicts, self._labels[0], threshold=self._config.threshold)
         verdict_of = {option.key: verdict for option, verdict in zip(options, verdicts, strict=True)}
-        return self._decided(context, verdict_of, passed_over)
+        return self._with_decisions(context, verdict_of, passed_over)
 
     def _named_by_plan(self, context: StageContext, query: TaskQuery) -> StageContext:
         meant = {f"defines {name}" for name in query.named}
@@ -83,7 +83,7 @@ class ScopeStage:
             for entry in context.candidates
             if entry.tier == 0 or (entry.tier == 1 and not meant.isdisjoint(entry.reasons))
         )
-        decisions = tuple(_decide(entry, None, "the plan names its files") for entry in files)
+        decisions = tuple(_file_decision(entry, None, "the plan names its files") for entry in files)
         left = len(context.candidates) - len(files)
         note = Decision(
             stage=self.name, reason=f"the plan names its files: {counted(left, 'other is', 'others are')} out"
@@ -94,10 +94,12 @@ class ScopeStage:
     def _labels(self) -> tuple[str, ...]:
         return (RELEVANT,) if self._config.in_one_question else (YES,)
 
-    def _decided(
+    def _with_decisions(
         self, context: StageContext, verdict_of: Mapping[str, Verdict], passed_over: str
     ) -> StageContext:
-        decisions = [_decide(entry, verdict_of.get(entry.path), passed_over) for entry in context.candidates]
+        decisions = [
+            _file_decision(entry, verdict_of.get(entry.path), passed_over) for entry in context.candidates
+        ]
         included = {decision.subject.path for decision in decisions if decision.included}
         return replace(
             context,
@@ -106,7 +108,7 @@ class ScopeStage:
         )
 
 
-def _decide(entry: Candidate, verdict: Verdict | None, passed_over: str) -> Decision:
+def _file_decision(entry: Candidate, verdict: Verdict | None, passed_over: str) -> Decision:
     why = "; ".join(entry.reasons[:REASONS_SHOWN])
     if entry.tier <= 1:
         included, reason = True, f"in without asking: {why}"

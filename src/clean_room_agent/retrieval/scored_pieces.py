@@ -71,7 +71,10 @@ def summary(piece: CodePiece) -> str:
 def short_summary(piece: CodePiece) -> str:
     """The signature in one line, and the first line of the documentation."""
     doc = piece.doc.strip().split("\n", 1)[0]
-    lines = [_shorten(piece.signature, MOST_CHARS), *([f"    {_shorten(doc, MOST_CHARS)}"] if doc else [])]
+    lines = [
+        _shorten_text(piece.signature, MOST_CHARS),
+        *([f"    {_shorten_text(doc, MOST_CHARS)}"] if doc else []),
+    ]
     return "\n".join((*lines, ""))
 
 
@@ -98,7 +101,7 @@ def names_outline(view: FileView, nearness: Callable[[IndexedDefinition], float]
 
 def first_line(text: str) -> str:
     """The first line that is not blank, shortened, with a line break."""
-    return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
+    return _shorten_text(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
 
 
 def nearest_lines(
@@ -142,11 +145,11 @@ def _without_summary(lines: Sequence[str], piece: CodePiece) -> list[str]:
             kept[start:end] = [""] * len(shown)
             break
     doc = piece.doc.strip().split("\n", 1)[0].strip(DOC_MARKS)
-    said = [at for at, line in enumerate(kept) if doc and _undecorated(line) == doc][:1]
+    said = [at for at, line in enumerate(kept) if doc and _strip_doc_marks(line) == doc][:1]
     return ["" if at in said else line for at, line in enumerate(kept)]
 
 
-def _undecorated(line: str) -> str:
+def _strip_doc_marks(line: str) -> str:
     """A line of documentation without quotes and comment marks."""
     text = line.strip(DOC_MARKS)
     return text[1:].strip(DOC_MARKS) if text[:1] in "rRuU" and text[1:2] in {'"', "'"} else text
@@ -156,7 +159,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shorten(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     """The text in one line; if too long, its first `most` characters and how many more there are."""
     line = _one_line(text)
     return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
@@ -182,7 +185,9 @@ def score_pieces(
 ) -> dict[PieceKey, float]:
     """Score every piece from 0 to 1; the best has 1 (if any has more than 0)."""
     bags = {
-        (view.row.path, piece.start_line): _bag(view, piece, terms) for view in views for piece in view.pieces
+        (view.row.path, piece.start_line): _term_bag(view, piece, terms)
+        for view in views
+        for piece in view.pieces
     }
     document_counts = Counter(term for bag in bags.values() for term in bag)
     total = len(bags)
@@ -191,14 +196,14 @@ def score_pieces(
         key: sum(terms[term] * idf[term] * tf / (tf + SATURATION) for term, tf in sorted(bag.items()))
         for key, bag in bags.items()
     }
-    words = _relative(words)
+    words = _relative_scores(words)
     scores = {}
     for view in views:
         weight = 1.0 if hints.wants_tests or not is_test_file(view.row.path) else KIND_WEIGHTS["test"]
         for piece in view.pieces:
             key = (view.row.path, piece.start_line)
-            scores[key] = weight * (words[key] + _gain(view, piece, hints))
-    return {key: round(score, 4) for key, score in _relative(scores).items()}
+            scores[key] = weight * (words[key] + _score_gain(view, piece, hints))
+    return {key: round(score, 4) for key, score in _relative_scores(scores).items()}
 
 
 def is_named(piece: CodePiece, names: frozenset[str]) -> bool:
@@ -222,10 +227,10 @@ def holds_frame(path: str, piece: CodePiece, frames: Sequence[StackFrame]) -> bo
     return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
 
 
-def _gain(view: FileView, piece: CodePiece, hints: PieceHints) -> float:
+def _score_gain(view: FileView, piece: CodePiece, hints: PieceHints) -> float:
     path = view.row.path
     gain = 0.0
-    if _defines(view, piece, hints.test_words):
+    if _defines_any_name(view, piece, hints.test_words):
         gain += TESTED_GAIN
     if is_named(piece, hints.planned):
         gain += PLAN_GAIN
@@ -236,7 +241,7 @@ def _gain(view: FileView, piece: CodePiece, hints: PieceHints) -> float:
     return gain
 
 
-def _defines(view: FileView, piece: CodePiece, words: frozenset[str]) -> bool:
+def _defines_any_name(view: FileView, piece: CodePiece, words: frozenset[str]) -> bool:
     """Whether the piece is or contains a definition with one of these unqualified names."""
     return any(
         entry.name.rpartition(".")[2] in words
@@ -245,9 +250,9 @@ def _defines(view: FileView, piece: CodePiece, words: frozenset[str]) -> bool:
     )
 
 
-def _bag(view: FileView, piece: CodePiece, wanted: Mapping[str, float]) -> dict[str, float]:
+def _term_bag(view: FileView, piece: CodePiece, wanted: Mapping[str, float]) -> dict[str, float]:
     """How often each wanted term occurs in the piece; its name counts more."""
-    found = _terms(view.text.span(piece.start_line, piece.end_line))
+    found = _text_terms(view.text.span(piece.start_line, piece.end_line))
     bag = {term: float(found[term]) for term in wanted.keys() & found.keys()}
     if piece.kind not in OTHER_KINDS:
         for term in count_terms(piece.name):
@@ -257,12 +262,12 @@ def _bag(view: FileView, piece: CodePiece, wanted: Mapping[str, float]) -> dict[
 
 
 @lru_cache(maxsize=2048)
-def _terms(text: str) -> Mapping[str, int]:
+def _text_terms(text: str) -> Mapping[str, int]:
     """How often each term stands in the text; kept, because each stage and pass scores the same pieces."""
     return count_terms(text)
 
 
-def _relative(scores: Mapping[PieceKey, float]) -> dict[PieceKey, float]:
+def _relative_scores(scores: Mapping[PieceKey, float]) -> dict[PieceKey, float]:
     top = max(scores.values(), default=0.0)
     return {key: score / top if top > 0 else 0.0 for key, score in scores.items()}
 

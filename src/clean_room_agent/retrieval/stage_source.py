@@ -137,10 +137,10 @@ class RepositorySource:
             RepositoryError: it differs from what was indexed.
         """
         row = self.file(path)
-        found = None if row is None else self._read(row)
+        found = None if row is None else self._read_file(row)
         return found if isinstance(found, FileText) else None
 
-    def _read(self, row: FileRow) -> FileText | NotEditable:
+    def _read_file(self, row: FileRow) -> FileText | NotEditable:
         if row.path not in self._files:
             self._files[row.path] = read_indexed(self._root, row.path, row.content_hash)
         return self._files[row.path]
@@ -176,7 +176,7 @@ class RepositorySource:
         """The member `name` of the class's nearest base class that has one, of those in the repository."""
         level, seen = [owner], {owner.id}
         while level and len(seen) <= MAX_BASES:
-            level = [base for one in level for base in self._bases(one) if base.id not in seen]
+            level = [base for one in level for base in self._base_classes(one) if base.id not in seen]
             seen |= {base.id for base in level}
             for base in level:
                 for member in self.kb.get_symbols_for_file(base.file_id):
@@ -192,7 +192,7 @@ class RepositorySource:
         owners = (one for one in symbols if f".{owner}".endswith(f".{one.qualified_name}"))
         return [method for one in owners if (method := self.inherited(one, name)) is not None]
 
-    def _bases(self, symbol: SymbolRow) -> list[SymbolRow]:
+    def _base_classes(self, symbol: SymbolRow) -> list[SymbolRow]:
         """The classes of the repository that it inherits from."""
         return [
             row.symbol
@@ -228,26 +228,26 @@ class RepositorySource:
         """
         key = (path, max_lines, available_tokens)
         if key not in self._views:
-            self._views[key] = self._view(path, max_lines, available_tokens)
+            self._views[key] = self._build_view(path, max_lines, available_tokens)
         return self._views[key]
 
-    def _view(self, path: str, max_lines: int, available_tokens: int) -> FileView | NotEditable:
+    def _build_view(self, path: str, max_lines: int, available_tokens: int) -> FileView | NotEditable:
         row = self._by_path()[path]
-        text = self._read(row)
+        text = self._read_file(row)
         if isinstance(text, NotEditable):
             return text
         definitions = self.definitions_at(path)
         pieces = divide_large(
-            split_file(text.lines, definitions, max_lines=max_lines, imports=_imports(text)),
+            split_file(text.lines, definitions, max_lines=max_lines, imports=_import_spans(text)),
             text.lines,
             count=self.count,
             most=available_tokens * MAX_PIECE_PERCENT // 100,
             part=available_tokens * PART_PERCENT // 100,
-            cuts=lambda: _cuts(text),
+            cuts=lambda: _possible_cuts(text),
         )
-        return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
+        return FileView(row=row, text=text, definitions=definitions, pieces=self._with_notes(row, pieces))
 
-    def _noted(self, row: FileRow, pieces: Sequence[CodePiece]) -> tuple[CodePiece, ...]:
+    def _with_notes(self, row: FileRow, pieces: Sequence[CodePiece]) -> tuple[CodePiece, ...]:
         """Add to the pieces those of their comments that state a reason."""
         notes = [
             (comment.line, f"(line {comment.line}: {' '.join(comment.content.split())})")
@@ -291,12 +291,12 @@ class RepositorySource:
 
 
 @lru_cache(maxsize=256)
-def _imports(text: FileText) -> Sequence[tuple[int, int]]:
+def _import_spans(text: FileText) -> Sequence[tuple[int, int]]:
     """First and last line of each import; kept, because each pass of a run divides the same files."""
     return import_lines("\n".join(text.lines).encode("utf-8", "replace"), text.path)
 
 
-def _cuts(text: FileText) -> Sequence[Cut]:
+def _possible_cuts(text: FileText) -> Sequence[Cut]:
     starts = sequence_starts("\n".join(text.lines).encode("utf-8", "replace"), text.path)
     return text_cuts(text.lines) if starts is None else starts
 

@@ -118,7 +118,7 @@ class Touches:
 def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
     """Replace the history by `entries`, newest first. What they touched is written by `write_touches`."""
     history.clear_history(conn)
-    numbered = list(zip(_numbers(entries), entries, strict=True))
+    numbered = list(zip(_commit_ids(entries), entries, strict=True))
     insert_commits(conn, repo_id, reversed(numbered), counts)
     insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
 
@@ -126,18 +126,18 @@ def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], c
 def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -> None:
     """Write what `entries`, just written by `write_commits`, touched."""
     touches = Touches(PastPlaces(scope.ids))
-    for number, entry in zip(_numbers(entries), entries, strict=True):
+    for number, entry in zip(_commit_ids(entries), entries, strict=True):
         touches.add(number, entry)
     history.insert_file_commits(conn, touches.file_commits())
     history.insert_lost_commits(conn, touches.lost_commits())
     pair_counts, newest = touches.pairs(scope.pair_bound)
-    hashes = {number: entry.hash for number, entry in zip(_numbers(entries), entries, strict=True)}
+    hashes = {number: entry.hash for number, entry in zip(_commit_ids(entries), entries, strict=True)}
     history.load_pairs(
         conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts))
     )
 
 
-def _numbers(entries: Sequence[LogEntry]) -> range:
+def _commit_ids(entries: Sequence[LogEntry]) -> range:
     """Ids for that many commits, newest first, with gaps for commits that arrive in between."""
     return range(len(entries) * GAP, 0, -GAP)
 
@@ -147,7 +147,7 @@ def insert_commits(
 ) -> None:
     """Insert the commits and their renames."""
     listed = list(numbered)
-    history.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
+    history.insert_commits(conn, (_commit_row(repo_id, number, entry, counts) for number, entry in listed))
     history.insert_renames(
         conn, ((number, old, new) for number, entry in listed for old, new in entry.renames)
     )
@@ -170,7 +170,7 @@ def terms_text(message: str) -> str:
     return _encode(count_terms(message))
 
 
-def _commit(repo_id: int, number: int, entry: LogEntry, counts: Counts) -> CommitTuple:
+def _commit_row(repo_id: int, number: int, entry: LogEntry, counts: Counts) -> CommitTuple:
     added, deleted = counts.get(entry.hash, (None, None))
     when = min(max(entry.timestamp, 0), LAST_SECOND)
     changed = entry.files_changed

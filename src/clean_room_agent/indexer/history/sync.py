@@ -134,14 +134,14 @@ def find_moves(steps: Iterable[Step]) -> list[Move]:
         if not step.renames:
             continue
         if last is not None:
-            moves += _differences(then, now, last, newest)
+            moves += _path_moves(then, now, last, newest)
             newest, last = last - 1, None
         for led in (then, now) if step.in_old else (now,):
             led.update([(old, led.get(new, new)) for old, new in step.renames])
-    return moves + _differences(then, now, 0, newest)
+    return moves + _path_moves(then, now, 0, newest)
 
 
-def _differences(then: Mapping[str, str], now: Mapping[str, str], oldest: int, newest: int) -> list[Move]:
+def _path_moves(then: Mapping[str, str], now: Mapping[str, str], oldest: int, newest: int) -> list[Move]:
     changed = {path for path in {*then, *now} if then.get(path, path) != now.get(path, path)}
     sources = sorted({then.get(path, path) for path in changed})
     origins = {source: set() if source in then else {source} for source in sources}
@@ -200,17 +200,17 @@ class HistorySync:
         full = count_commits(self._conn) >= self._scope.bound
         shared = history.list_ids(self._conn, [name for name in delta.order if name not in delta.added])
         renames = history.list_renames(self._conn, min(shared.values())) if shared else {}
-        unclear = self._move(find_moves(_steps(delta, shared, renames)))
+        unclear = self._move_commits(find_moves(_history_steps(delta, shared, renames)))
         if len(unclear) > MANY:
             return False
-        numbers = self._numbers(delta, shared, full=full)
+        numbers = self._choose_ids(delta, shared, full=full)
         if numbers is None:
             return False
-        self._add(delta, numbers, shared, renames)
+        self._add_commits(delta, numbers, shared, renames)
         self._place_again(unclear)
         surplus = count_commits(self._conn) - self._scope.bound
         if surplus > 0:
-            self._forget(surplus)
+            self._delete_oldest(surplus)
         return True
 
     def settle_pairs(self) -> None:
@@ -233,7 +233,7 @@ class HistorySync:
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
         )
 
-    def _move(self, moves: Sequence[Move]) -> set[int]:
+    def _move_commits(self, moves: Sequence[Move]) -> set[int]:
         """Attribute commits to other paths; return the commits for which git must be asked again."""
         ids = self._scope.ids
         unclear: set[int] = set()
@@ -275,7 +275,7 @@ class HistorySync:
         history.insert_lost_commits(self._conn, touches.lost_commits())
         self._renewed.update(touches.by_file)
 
-    def _numbers(
+    def _choose_ids(
         self, delta: HistoryDelta, shared: Mapping[str, int], *, full: bool
     ) -> dict[str, int] | None:
         """Choose ids between those of the neighbours for the added commits; None if the gaps are too small."""
@@ -287,7 +287,7 @@ class HistorySync:
             if entry is not None and not entry.is_merge:
                 run.append(name)
             elif name in shared:
-                if not _spread(run, shared[name], newer, numbers):
+                if not _spread_ids(run, shared[name], newer, numbers):
                     return None
                 newer, run = shared[name], []
         if not run:
@@ -295,9 +295,9 @@ class HistorySync:
         older = history.id_before(self._conn, NO_BOUND if newer is None else newer)
         if older is None and full:
             return None
-        return numbers if _spread(run, older or 0, newer, numbers) else None
+        return numbers if _spread_ids(run, older or 0, newer, numbers) else None
 
-    def _add(
+    def _add_commits(
         self,
         delta: HistoryDelta,
         numbers: Mapping[str, int],
@@ -311,9 +311,9 @@ class HistorySync:
                 touches.add(numbers[name], delta.added[name])
             elif name in shared:
                 places.follow(renames.get(shared[name], ()))
-        self._store(touches, [(numbers[name], delta.added[name]) for name in numbers])
+        self._store_commits(touches, [(numbers[name], delta.added[name]) for name in numbers])
 
-    def _store(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
+    def _store_commits(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
         """Insert new commits and what they touched."""
         listed = sorted(numbered)
         insert_commits(self._conn, self._scope.repo_id, listed, {})
@@ -323,7 +323,7 @@ class HistorySync:
         history.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
 
-    def _forget(self, surplus: int) -> None:
+    def _delete_oldest(self, surplus: int) -> None:
         """Delete the oldest commits."""
         leaving = history.list_touched(self._conn, 0, history.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
@@ -335,7 +335,7 @@ class HistorySync:
         history.drop_dead_lost(self._conn)
 
 
-def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
+def _spread_ids(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
     """Give the commits of `run` (newest first) ids between the two; False if the gap is too small."""
     step = GAP if newer is None else (newer - older) // (len(run) + 1)
     for place, name in enumerate(reversed(run), start=1):
@@ -343,7 +343,9 @@ def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str
     return step > 0
 
 
-def _steps(delta: HistoryDelta, shared: Mapping[str, int], renames: Mapping[int, Renames]) -> Iterator[Step]:
+def _history_steps(
+    delta: HistoryDelta, shared: Mapping[str, int], renames: Mapping[int, Renames]
+) -> Iterator[Step]:
     """The added commits, and known ones among them, newest first."""
     for name in delta.order:
         entry, number = delta.added.get(name), shared.get(name)

@@ -138,27 +138,27 @@ class Evaluations:
 
     def evaluate(self, path: str, expression: str) -> Value | None:
         """The value of the expression; cached."""
-        return self._ask(("e", path, expression), None, self._evaluated, path, expression)
+        return self._find_cached(("e", path, expression), None, self._evaluate_uncached, path, expression)
 
     def name(self, path: str, name: str) -> Value | None:
         """The value of the name; cached."""
-        return self._ask(("n", path, name), None, self._named, path, name)
+        return self._find_cached(("n", path, name), None, self._resolve_name, path, name)
 
     def export(self, path: str, name: str) -> Value | None:
         """The value of the export; cached."""
-        return self._ask(("x", path, name), None, self._exported, path, name)
+        return self._find_cached(("x", path, name), None, self._resolve_export, path, name)
 
     def order(self, path: str, name: str) -> Order:
         """The class followed by its bases; only the class if the question is part of a cycle or nested too deeply."""
         cut: Order = ((path, name),), self._depth >= MAX_DEPTH
-        return self._ask(("c", path, name), cut, self._ordered, path, name)
+        return self._find_cached(("c", path, name), cut, self._class_order, path, name)
 
     def class_member(self, value: Value, name: str) -> Value | None:
         """The attribute; cached."""
         key = (value.kind, value.path, value.name, name, value.confidence)
-        return self._ask(key, None, self._class_member, value, name)
+        return self._find_cached(key, None, self._class_member, value, name)
 
-    def _ask(self, key: Key, cut: Given, find: Callable[..., Given], *what: object) -> Given:
+    def _find_cached(self, key: Key, cut: Given, find: Callable[..., Given], *what: object) -> Given:
         depth = self._depth
         known = self._known.get(key)
         if known is not None and not depth:
@@ -183,14 +183,14 @@ class Evaluations:
         del self._open[key]
         lowest = self._lowest
         found = _CachedAnswer(value, frozenset(self.trace), self._deepest - depth, lowest)  # type: ignore[arg-type]
-        self._keep(key, found, depth, passing)
+        self._store_answer(key, found, depth, passing)
         self.trace = outer[0]
         self.trace |= found.trace
         self._deepest = max(outer[1], self._deepest)
         self._lowest = min(outer[2], lowest if lowest < depth else NEVER)
         return value
 
-    def _keep(self, key: Key, found: _CachedAnswer, depth: int, passing: int) -> None:
+    def _store_answer(self, key: Key, found: _CachedAnswer, depth: int, passing: int) -> None:
         if found.lowest == NEVER:
             self._known[key] = found
         elif found.lowest < depth and depth > 0:
@@ -206,11 +206,11 @@ class Evaluations:
         entry_of, sure = self.entry, value.confidence
         number = 0
         for own, owner in order:
-            for path in self._shared(own) if number or value.kind != "s" else ():
+            for path in self._package_files(own) if number or value.kind != "s" else ():
                 qualified = owner + member
                 entry = entry_of(path, qualified)
                 if entry is not None and entry[1] == ALIAS:
-                    return self._alias(path, entry, sure)
+                    return self._alias_target(path, entry, sure)
                 if entry is not None:
                     receiver = value if value.kind == "o" else Value("o", value.path, value.name, sure)
                     sure = min(sure, INHERITED) if number else sure
@@ -218,20 +218,20 @@ class Evaluations:
             number = 1
         return OUTSIDE if outside else None
 
-    def _evaluated(self, path: str, expression: str) -> Value | None:
+    def _evaluate_uncached(self, path: str, expression: str) -> Value | None:
         head = HEAD.match(expression)
         if head is None:
             return None
         value = self.head(path, head)
         end = head.end()
-        return value if end == len(expression) else self._steps(value, STEP.findall(expression, end))
+        return value if end == len(expression) else self._follow_steps(value, STEP.findall(expression, end))
 
-    def _received(self, path: str, expression: str, receiver: Value | None) -> Value | None:
+    def _evaluate_type(self, path: str, expression: str, receiver: Value | None) -> Value | None:
         """Evaluate a definition's type, with `~` standing for the receiver."""
         if not expression:
             return None
         if expression[0] == "~":
-            return self._steps(receiver, STEP.findall(expression, 1))
+            return self._follow_steps(receiver, STEP.findall(expression, 1))
         return self.evaluate(path, expression)
 
     def head(self, path: str, head: re.Match[str]) -> Value | None:
@@ -243,7 +243,7 @@ class Evaluations:
             return self.imported(path, head[2], head[3])
         return self.name(path, text)
 
-    def _steps(self, value: Value | None, steps: Sequence[str]) -> Value | None:
+    def _follow_steps(self, value: Value | None, steps: Sequence[str]) -> Value | None:
         for step in steps:
             if value is None or value.kind == "x":
                 return value
@@ -258,7 +258,7 @@ class Evaluations:
         if sure is not None and step != "@":
             return lowered(value, sure)
         if step == "()":
-            return self._called(value)
+            return self._call_result(value)
         return self._of_class(value, step)
 
     def _of_class(self, value: Value, step: str) -> Value | None:
@@ -272,23 +272,23 @@ class Evaluations:
             return held._replace(place=-1)
         if step == "!":
             return Value("s", held.path, held.name, INHERITED)
-        return _object(held, SURE.get(step, TYPED))
+        return _instance_of(held, SURE.get(step, TYPED))
 
-    def _called(self, value: Value) -> Value | None:
+    def _call_result(self, value: Value) -> Value | None:
         if value.kind == "c":
-            return _object(value, TYPED)
+            return _instance_of(value, TYPED)
         if value.kind == "f":
             entry = self.entry(value.path, value.name)
             if entry is None or len(entry) < 3 or not isinstance(entry[2], str):
                 return None
-            found = self._received(value.path, entry[2], value.receiver)
+            found = self._evaluate_type(value.path, entry[2], value.receiver)
             return None if found is None else lowered(found, min(value.confidence, TYPED))
         if value.kind in "vp":
             held = self.held(value)
             return None if held is None or held.kind in "vp" else self.step(held, "()")
         if value.kind == "o":
             method = self.member(value, "__call__")
-            return self._called(method) if method is not None and method.kind == "f" else None
+            return self._call_result(method) if method is not None and method.kind == "f" else None
         return None
 
     def held(self, value: Value) -> Value | None:
@@ -299,7 +299,7 @@ class Evaluations:
             entry = self.entry(value.path, value.name)
             if entry is None or len(entry) < 3:
                 return None
-            found = self._received(value.path, str(entry[2]), value.receiver)
+            found = self._evaluate_type(value.path, str(entry[2]), value.receiver)
             if found is None:
                 return None
             value = lowered(found, min(value.confidence, TYPED))
@@ -333,15 +333,17 @@ class Evaluations:
             return held
         return None if held.kind in "vp" else self.member(held, name)
 
-    def _shared(self, path: str) -> Sequence[str]:
+    def _package_files(self, path: str) -> Sequence[str]:
         """The file, and the other files of its package, whose definitions may be members of its types."""
         language = language_at(path)
         package = (
-            self._find(path, language.own_package) if language is not None and language.own_package else None
+            self._find_module(path, language.own_package)
+            if language is not None and language.own_package
+            else None
         )
         return (path,) if package is None else (path, *(one for one in package.files if one != path))
 
-    def _defined(self, files: Sequence[str], name: str) -> Value | None:
+    def _first_definition(self, files: Sequence[str], name: str) -> Value | None:
         """The name in the first file that defines it."""
         found = (self.definition(path, name) for path in files)
         return next((one for one in found if one is not None), None)
@@ -352,7 +354,7 @@ class Evaluations:
             exported = self.export(module.file, name)
             return None if exported is None else lowered(exported, min(IMPORTED, sure))
         if module.files:
-            found = self._defined(module.files, name)
+            found = self._first_definition(module.files, name)
             return None if found is None else lowered(found, min(IMPORTED, sure))
         found = None if module.file is None else self.name(module.file, name)
         if found is None:
@@ -363,13 +365,13 @@ class Evaluations:
             found = module_value(child)
         return lowered(found, min(IMPORTED, sure))
 
-    def _ordered(self, path: str, name: str) -> Order:
+    def _class_order(self, path: str, name: str) -> Order:
         entry = self.entry(path, name)
         found: list[Class] = []
         outside = False
         bases = entry[2] if entry is not None and len(entry) > 2 and entry[1] == "c" else ()
         for base in bases:
-            value = self._received(path, base, None)
+            value = self._evaluate_type(path, base, None)
             if value is not None and value.kind in "vp":
                 value = self.held(value)
             if value is None or value.kind != "c":
@@ -383,7 +385,7 @@ class Evaluations:
         key = (path, name)
         return (key, *[one for one in found if one != key]), outside
 
-    def _named(self, path: str, name: str) -> Value | None:
+    def _resolve_name(self, path: str, name: str) -> Value | None:
         own = self.definition(path, name)
         if own is not None:
             return own
@@ -406,9 +408,9 @@ class Evaluations:
         outside = False
         self.trace.add((path, STAR))
         for target in interface.stars:
-            ref = self._find(path, target)
+            ref = self._find_module(path, target)
             if ref is not None and ref.files:
-                value = self._defined(ref.files, name)
+                value = self._first_definition(ref.files, name)
                 if value is not None:
                     return value
             if ref is None or ref.file is None:
@@ -428,7 +430,7 @@ class Evaluations:
         value = self.name(path, name) if shown else None
         return None if value is None or value.kind == "x" else value
 
-    def _exported(self, path: str, name: str) -> Value | None:
+    def _resolve_export(self, path: str, name: str) -> Value | None:
         interface = self.interface(path)
         if interface is None or interface.exports is None:
             return OUTSIDE
@@ -440,7 +442,7 @@ class Evaluations:
         found = None if name == DEFAULT else self._passed_on(path, interface, name)
         if found is not None or name == WHOLE:
             return found
-        whole = self._whole(path)
+        whole = self._whole_module(path)
         return whole if whole is None or name == DEFAULT else self.member(whole, name)
 
     def _passed_on(self, path: str, interface: Interface, name: str) -> Value | None:
@@ -448,7 +450,7 @@ class Evaluations:
         outside = False
         self.trace.add((path, STAR))
         for target in interface.stars:
-            ref = self._find(path, target)
+            ref = self._find_module(path, target)
             if ref is None or ref.file is None:
                 outside = True
                 continue
@@ -468,13 +470,13 @@ class Evaluations:
             if interface is None or interface.exports is None:
                 continue
             names |= interface.exports.keys() if one == path else interface.exports.keys() - {DEFAULT, WHOLE}
-            found = (self._find(one, target) for target in interface.stars)
+            found = (self._find_module(one, target) for target in interface.stars)
             following = {ref.file for ref in found if ref is not None and ref.file is not None} - seen
             seen |= following
             waiting.extend(following)
         return names
 
-    def _whole(self, path: str) -> Value | None:
+    def _whole_module(self, path: str) -> Value | None:
         """The value that is the whole module (`module.exports = …`), if there is one."""
         interface = self.interface(path)
         self.trace.add((path, f"{EXPORT}{WHOLE}"))
@@ -483,15 +485,15 @@ class Evaluations:
 
     def imported(self, path: str, target: str, name: str) -> Value | None:
         """What an import in the file at `path` takes from the module; the module itself if `name` is ""."""
-        ref = self._find(path, target)
+        ref = self._find_module(path, target)
         if ref is None:
             return OUTSIDE
         if name:
             return self.module_member(ref, name)
-        whole = self._whole(ref.file) if ref.file is not None and _offers_exports(ref.file) else None
+        whole = self._whole_module(ref.file) if ref.file is not None and _offers_exports(ref.file) else None
         return module_value(ref) if whole is None else lowered(whole, IMPORTED)
 
-    def _find(self, path: str, target: str) -> ModuleRef | None:
+    def _find_module(self, path: str, target: str) -> ModuleRef | None:
         self.trace.add((path, f"{MODULE}{target}"))
         return self.world.find(path, target)
 
@@ -499,10 +501,10 @@ class Evaluations:
         """The symbol or attribute with that qualified name."""
         entry = self.entry(path, name)
         if entry is not None and entry[1] == ALIAS:
-            return self._alias(path, entry, 1.0)
+            return self._alias_target(path, entry, 1.0)
         return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
 
-    def _alias(self, path: str, entry: Written, sure: float) -> Value | None:
+    def _alias_target(self, path: str, entry: Written, sure: float) -> Value | None:
         """What an alias refers to, or the alias itself if that is outside the repository."""
         meant = str(entry[2]) if len(entry) > 2 else ""
         found = self.evaluate(path, meant) if meant else None
@@ -524,7 +526,7 @@ def module_value(ref: ModuleRef) -> Value:
     return Value("m", ref.file or "", "", IMPORTED, -1, None, ref)
 
 
-def _object(of: Value, sure: float) -> Value:
+def _instance_of(of: Value, sure: float) -> Value:
     return Value("o", of.path, of.name, min(of.confidence, sure))
 
 

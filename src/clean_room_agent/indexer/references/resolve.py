@@ -124,15 +124,15 @@ class FileEvaluator(Evaluations):
         """The value of the expression."""
         if path != self.path:
             return self._others.evaluate(path, expression)
-        return self._remembered(self._expressions, expression, self._evaluated)
+        return self._memoized_value(self._expressions, expression, self._evaluate_uncached)
 
     def name(self, path: str, name: str) -> Value | None:
         """The value of the name."""
         if path != self.path:
             return self._others.name(path, name)
-        return self._remembered(self._names, name, self._named)
+        return self._memoized_value(self._names, name, self._resolve_name)
 
-    def _remembered(
+    def _memoized_value(
         self, known: dict[str, Value | None], asked: str, find: Callable[[str, str], Value | None]
     ) -> Value | None:
         if asked in known:
@@ -161,7 +161,7 @@ class FileEvaluator(Evaluations):
             return alone, True
         self._orders[name] = alone, False
         self._depth += 1
-        found = self._orders[name] = self._ordered(path, name)
+        found = self._orders[name] = self._class_order(path, name)
         self._depth -= 1
         return found
 
@@ -171,9 +171,9 @@ class FileEvaluator(Evaluations):
             return self._others.class_member(value, name)
         return self._class_member(value, name)
 
-    def _find(self, path: str, target: str) -> ModuleRef | None:
+    def _find_module(self, path: str, target: str) -> ModuleRef | None:
         # What the file's own imports mention need not be recorded as a lookup.
-        return self.world.find(path, target) if path == self.path else super()._find(path, target)
+        return self.world.find(path, target) if path == self.path else super()._find_module(path, target)
 
 
 def resolve_file(path: str, names: FileNames, evaluations: Evaluations) -> Resolved:
@@ -199,7 +199,9 @@ def resolve_file(path: str, names: FileNames, evaluations: Evaluations) -> Resol
             rows.append((caller, where, place, kind, confidence))
     evaluator = tokens.evaluator
     dependencies, reexports = _dependencies(evaluator, imports), tuple(_reexports(evaluator))
-    return Resolved(tuple(rows), dependencies, _lookups(path, evaluator.trace, tokens.unique), reexports)
+    return Resolved(
+        tuple(rows), dependencies, _group_lookups(path, evaluator.trace, tokens.unique), reexports
+    )
 
 
 def _reexports(evaluator: FileEvaluator) -> Iterator[tuple[str, str, int]]:
@@ -221,7 +223,7 @@ def _reexports(evaluator: FileEvaluator) -> Iterator[tuple[str, str, int]]:
             yield DEFAULT if name == WHOLE else name, value.path, value.place
 
 
-def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, frozenset[str]]:
+def _group_lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, frozenset[str]]:
     lookups: dict[str, list[str]] = defaultdict(list)
     anywhere = unique
     for where, key in trace:
@@ -229,7 +231,7 @@ def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, 
             if key[0] != MODULE:
                 lookups[where].append(key)
             elif where:
-                anywhere |= _words(key)
+                anywhere |= _module_words(key)
             else:
                 anywhere.add(key)
     if anywhere:
@@ -238,7 +240,7 @@ def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, 
 
 
 @lru_cache(maxsize=4096)
-def _words(module: str) -> frozenset[str]:
+def _module_words(module: str) -> frozenset[str]:
     return frozenset(f"{MODULE}{word}" for word in words_of(module[len(MODULE) :]))
 
 
@@ -261,14 +263,14 @@ class _Tokens(dict[str, Sequence[Target]]):
         evaluator = self.evaluator
         found: list[Target] = []
         if not bar:
-            self._plain(text, last, found)
+            self._resolve_plain(text, last, found)
         else:
             value = None if hidden == "?" or not hidden else evaluator.evaluate(evaluator.path, hidden)
-            self._attributes(value, shown[1:].split("."), last, found)
+            self._resolve_attributes(value, shown[1:].split("."), last, found)
         self[token] = found
         return found
 
-    def _plain(self, text: str, last: str, found: list[Target]) -> None:
+    def _resolve_plain(self, text: str, last: str, found: list[Target]) -> None:
         """Resolve a token without a hidden part."""
         evaluator = self.evaluator
         if text[0] == "=" and text[-1] == ";":
@@ -288,9 +290,11 @@ class _Tokens(dict[str, Sequence[Target]]):
         names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
         if value is not None and value.place >= 0:
             found.append((value.path, value.place, "name" if names else last or "name", value.confidence))
-        self._attributes(value, names, last, found)
+        self._resolve_attributes(value, names, last, found)
 
-    def _attributes(self, value: Value | None, names: Sequence[str], last: str, found: list[Target]) -> None:
+    def _resolve_attributes(
+        self, value: Value | None, names: Sequence[str], last: str, found: list[Target]
+    ) -> None:
         """Resolve names that are each an attribute of the one before."""
         count = len(names)
         for number, name in enumerate(names, start=1):
@@ -299,14 +303,14 @@ class _Tokens(dict[str, Sequence[Target]]):
                     return
                 value = self.evaluator.member(value, name)
             if value is None:
-                target = self._unique(name)
+                target = self._unique_symbol(name)
                 if target is not None:
                     found.append((*target, (last or "attribute") if number == count else "attribute", UNIQUE))
             elif value.place >= 0:
                 kind = (last or "attribute") if number == count else "attribute"
                 found.append((value.path, value.place, kind, value.confidence))
 
-    def _unique(self, name: str) -> tuple[str, int] | None:
+    def _unique_symbol(self, name: str) -> tuple[str, int] | None:
         if name in self._common or len(name) < 3:
             return None
         self.unique.add(name)

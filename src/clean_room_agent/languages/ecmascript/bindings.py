@@ -53,7 +53,7 @@ class ScriptBindings(Bindings):
         super().__init__(nested, text, Regions(nested, captures.get("use.scope", ()), is_scope_of))
         self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
         """Names of functions that are used as classes."""
-        self.keys = self._keys()
+        self.keys = self._symbol_keys()
         """The qualified name, or, if the symbol is hidden, that and its place."""
         self.scopes = ScriptScopes(nested, self.regions, text, self.keys, self.constructors)
         self.exports: dict[str, tuple[str, str]] = {}
@@ -69,7 +69,7 @@ class ScriptBindings(Bindings):
             if nested.parents[place] < 0 and not one.owner
         )
         """The module's symbols by the byte after their last."""
-        self._read(captures)
+        self._read_captures(captures)
 
     def is_hidden(self, place: int) -> bool:
         """Whether the symbol is local to a function, or a method of an object that is not held by a variable."""
@@ -81,7 +81,7 @@ class ScriptBindings(Bindings):
         node = self.regions.nodes[self.regions.around[place]]
         return node is not None and node.type not in OPEN
 
-    def _keys(self) -> list[str]:
+    def _symbol_keys(self) -> list[str]:
         nested = self.nested
         keys: list[str] = []
         for place, (name, parent) in enumerate(zip(nested.names, nested.parents, strict=True)):
@@ -89,22 +89,22 @@ class ScriptBindings(Bindings):
             keys.append(f"{key}#{place}" if self.is_hidden(place) else key)
         return keys
 
-    def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
+    def _read_captures(self, captures: Mapping[str, Sequence[Node]]) -> None:
         # Captures come in arbitrary order, but the first binding of a name counts, and so does the order of keys in
         # the interface.
         self._bind_symbols()
         at, relevant = self.regions.at, self.regions.with_symbols()
         for name, read in (
-            ("use.import", self._import),
-            ("use.export", self._export),
-            ("use.default", self._default),
-            ("use.parameter", self._parameter),
+            ("use.import", self._bind_imports),
+            ("use.export", self._add_exports),
+            ("use.default", self._bind_default_export),
+            ("use.parameter", self._bind_parameter),
             ("use.type_parameter", self._type_parameter),
-            ("use.pattern", self._pattern),
-            ("use.declarator", self._declarator),
-            ("field", self._field),
-            ("use.property", self._property),
-            ("use.assign", self._assignment),
+            ("use.pattern", self._bind_untyped_pattern),
+            ("use.declarator", self._bind_declarator),
+            ("field", self._bind_field),
+            ("use.property", self._bind_property),
+            ("use.assign", self._bind_assignment),
         ):
             for node in sorted(captures.get(name, ()), key=START):
                 place, scope = at(node.start_byte)
@@ -125,7 +125,7 @@ class ScriptBindings(Bindings):
             if scope != MODULE_SCOPE:
                 self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
 
-    def _names(
+    def _pattern_names(
         self, node: Node, steps: str | None = "", depth: int = MAX_DEPTH
     ) -> Iterator[tuple[str, int, str | None]]:
         """Yield each name a pattern binds, its first byte, and the steps to its value (None if unknown)."""
@@ -139,7 +139,7 @@ class ScriptBindings(Bindings):
             if key is not None and steps is not None:
                 steps = f"{steps}.{self.string(key)}" if key.type == "property_identifier" else None
             if inner is not None:
-                yield from self._names(inner, steps, depth - 1)
+                yield from self._pattern_names(inner, steps, depth - 1)
         elif kind in {"object_pattern", "array_pattern", "rest_pattern"}:
             for child in node.named_children:
                 into = steps if kind == "object_pattern" and child.type != "rest_pattern" else None
@@ -147,17 +147,17 @@ class ScriptBindings(Bindings):
                 plain = left or child
                 if into is not None and plain.type == "shorthand_property_identifier_pattern":
                     into = f"{into}.{self.string(plain)}"
-                yield from self._names(child, into, depth - 1)
+                yield from self._pattern_names(child, into, depth - 1)
 
-    def _bind(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
+    def _bind_pattern(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
         """Bind all names of the pattern in the scope."""
         node = typed or value
-        for name, start, steps in self._names(pattern):
+        for name, start, steps in self._pattern_names(pattern):
             known = node is not None and steps is not None
             bound = Bound(node, "", typed is not None, steps or "", scope) if known else UNKNOWN
             self.bind_name(scope, name, start, bound)
 
-    def _declarator(self, node: Node, _place: int, scope: int) -> None:
+    def _bind_declarator(self, node: Node, _place: int, scope: int) -> None:
         start = node.start_byte
         plain = DECLARATOR.match(self.text, start)
         if plain is not None:
@@ -166,12 +166,14 @@ class ScriptBindings(Bindings):
             return
         pattern = node.child_by_field_name("name")
         if pattern is not None:
-            self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value"))
+            self._bind_pattern(
+                pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value")
+            )
 
-    def _pattern(self, node: Node, _place: int, scope: int) -> None:
-        self._bind(node, scope, None, None)
+    def _bind_untyped_pattern(self, node: Node, _place: int, scope: int) -> None:
+        self._bind_pattern(node, scope, None, None)
 
-    def _parameter(self, node: Node, _place: int, scope: int) -> None:
+    def _bind_parameter(self, node: Node, _place: int, scope: int) -> None:
         plain = PARAMETER.match(self.text, node.start_byte)
         if plain is not None and (node.type != "identifier" or not plain[1]):
             value = "right" if node.type == "assignment_pattern" else "value"
@@ -182,7 +184,9 @@ class ScriptBindings(Bindings):
             return
         pattern = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
         value_field = "right" if node.type == "assignment_pattern" else "value"
-        self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field))
+        self._bind_pattern(
+            pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field)
+        )
 
     def _type_parameter(self, node: Node, _place: int, scope: int) -> None:
         name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
@@ -194,18 +198,18 @@ class ScriptBindings(Bindings):
             )
             self.scopes.bind(scope, self.string(name), bound)
 
-    def _field(self, node: Node, place: int, scope: int) -> None:
+    def _bind_field(self, node: Node, place: int, scope: int) -> None:
         typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         if place >= 0 and (typed is not None or value is not None):
             self.variables[place] = Bound(typed or value, is_type=typed is not None, scope=scope)
 
-    def _property(self, node: Node, place: int, scope: int) -> None:
+    def _bind_property(self, node: Node, place: int, scope: int) -> None:
         name, typed = node.child_by_field_name("name"), node.child_by_field_name("type")
         if place >= 0 and name is not None:
             owner = self.scopes.symbol(self.keys[place])
             self.bind_member(owner, self.string(name).strip("'\""), Bound(typed, is_type=True, scope=scope))
 
-    def _assignment(self, node: Node, place: int, scope: int) -> None:
+    def _bind_assignment(self, node: Node, place: int, scope: int) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or right is None:
             return
@@ -219,9 +223,9 @@ class ScriptBindings(Bindings):
                 if own.endswith("@"):
                     self.bind_member(own, member[1], Bound(right, scope=scope))
             elif scope == MODULE_SCOPE and target.startswith(("exports.", "module.exports")):
-                self._common(target, place, right)
+                self._export_commonjs(target, place, right)
 
-    def _common(self, target: str, place: int, right: Node) -> None:
+    def _export_commonjs(self, target: str, place: int, right: Node) -> None:
         """CommonJS: `module.exports = …`, `exports.name = …`."""
         while right.type == "assignment_expression" and (inner := right.child_by_field_name("right")):
             right = inner
@@ -242,21 +246,21 @@ class ScriptBindings(Bindings):
             self.exports[WHOLE] = "", self.nested.names[place]
             self.variables.setdefault(place, Bound(right))
 
-    def _import(self, node: Node, _place: int, _scope: int) -> None:
+    def _bind_imports(self, node: Node, _place: int, _scope: int) -> None:
         for one in read_import(self.string(node)):
             self.bind_import(one.name, one.module, one.there)
 
-    def _export(self, node: Node, _place: int, scope: int) -> None:
+    def _add_exports(self, node: Node, _place: int, scope: int) -> None:
         if scope != MODULE_SCOPE:
             return
         start, end = node.start_byte, node.end_byte
         is_default = any(child.type == DEFAULT for child in node.children[:4])
         if node.child_by_field_name("declaration") is not None:
-            self._exported(start, end, is_default=is_default)
+            self._export_declared(start, end, is_default=is_default)
             return
         found = read_export(self.string(node))
         if not found and is_default:
-            self._exported(start, end, is_default=True)
+            self._export_declared(start, end, is_default=True)
         for one in found:
             if one.name == ALL:
                 self.stars.append(one.module)
@@ -266,7 +270,7 @@ class ScriptBindings(Bindings):
             else:
                 self.exports[one.name] = one.module, one.there
 
-    def _exported(self, start: int, end: int, *, is_default: bool) -> None:
+    def _export_declared(self, start: int, end: int, *, is_default: bool) -> None:
         """Export the symbols that the statement declares."""
         for number in range(bisect_right(self._ends, (start, len(self._ends))), len(self._ends)):
             one = self.nested.definitions[self._ends[number][1]]
@@ -274,7 +278,7 @@ class ScriptBindings(Bindings):
                 break
             self.exports[DEFAULT if is_default else one.name] = "", one.name
 
-    def _default(self, node: Node, place: int, scope: int) -> None:
+    def _bind_default_export(self, node: Node, place: int, scope: int) -> None:
         if place >= 0 and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, Bound(node, scope=scope))
 
@@ -291,7 +295,7 @@ class ScriptBindings(Bindings):
 
     def replaces(self, entry: Written, before: Written) -> bool:
         """The last of those that say most is meant."""
-        return _weight(before) <= _weight(entry)
+        return _entry_priority(before) <= _entry_priority(entry)
 
     def described(self, place: int) -> tuple[str, str | list[str]]:
         """See `Bindings.described`."""
@@ -300,32 +304,32 @@ class ScriptBindings(Bindings):
         if kind == "enum":
             return "e", ""
         if kind in {"class", "interface"}:
-            return "c", self._bases(place)
+            return "c", self._base_classes(place)
         if kind == "type_alias":
-            return self._alias(place)
+            return self._alias_entry(place)
         if kind in FUNCTIONS:
             if nested.names[place] in self.constructors:
                 return "c", []
             is_accessor = kind == "method" and ACCESSOR.match(self.text, nested.definitions[place].start)
-            return "p" if is_accessor else "f", fit(self._returned(place))
+            return "p" if is_accessor else "f", fit(self._return_type(place))
         bound = self.variables.get(place)
         types = "" if bound is None else fit(self.scopes.expression(bound))
         return "a" if REQUIRED.fullmatch(types) else "v", types
 
-    def _bases(self, place: int) -> list[str]:
+    def _base_classes(self, place: int) -> list[str]:
         scope = self.regions.own[place]
         node = self.regions.nodes[scope] if scope > 0 else None
         if node is None:
             return []
-        written = [self._written(base) for base in base_nodes(node)]
+        written = [self._dotted_name(base) for base in base_nodes(node)]
         found = [self.scopes.canonical(one, scope) for one in written if one]
         return [base for base in found if fit(base)]
 
-    def _written(self, node: Node) -> str:
+    def _dotted_name(self, node: Node) -> str:
         chain = DOTTED.match(self.text, node.start_byte)
         return "" if chain is None else BETWEEN.sub("", chain[0])
 
-    def _alias(self, place: int) -> tuple[str, str | list[str]]:
+    def _alias_entry(self, place: int) -> tuple[str, str | list[str]]:
         """An object type is a class without a name; any other alias means what it refers to."""
         node = self._type_aliases.get(place)
         value = None if node is None else node.child_by_field_name("value")
@@ -338,7 +342,7 @@ class ScriptBindings(Bindings):
             return "c", [base.removesuffix(":") for base in bases if fit(base)]
         return "v", fit(self.scopes.expression(Bound(value, is_type=True, scope=scope))).removesuffix(":")
 
-    def _returned(self, place: int) -> str:
+    def _return_type(self, place: int) -> str:
         scope = self.regions.own[place]
         node = self.regions.nodes[scope] if scope > 0 else None
         if node is None:
@@ -385,7 +389,7 @@ class ScriptBindings(Bindings):
                 yield name, (-1, "v", types) if types else (-1, "v")
 
 
-def _weight(entry: Written) -> tuple[int, bool]:
+def _entry_priority(entry: Written) -> tuple[int, bool]:
     return PRIORITY[entry[1]], len(entry) > 2 and bool(entry[2])
 
 

@@ -77,7 +77,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, t
             found = read(node, file)
             if found is not None:
                 definitions.append(found)
-    definitions.extend(_pairs(captures.get("pair", ()), file, definitions))
+    definitions.extend(_object_methods(captures.get("pair", ()), file, definitions))
     if not typed:
         definitions.extend(file.typedefs())
     return ParsedFile(
@@ -88,7 +88,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, t
     )
 
 
-def _bound(node: Node, file: ScriptSource) -> Definition | None:
+def _declarator_definition(node: Node, file: ScriptSource) -> Definition | None:
     value = unwrapped(node.child_by_field_name("value"))
     if value is None or (value.type not in FUNCTIONS and value.type != "class"):
         return None
@@ -96,7 +96,7 @@ def _bound(node: Node, file: ScriptSource) -> Definition | None:
     return file.make(file.declared(node), file.name(node, "name"), kind, body_of=value)
 
 
-def _assigned(node: Node, file: ScriptSource) -> Definition | None:
+def _assigned_definition(node: Node, file: ScriptSource) -> Definition | None:
     left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
     if left is None or value is None or left.type not in {"identifier", "member_expression"}:
         return None
@@ -106,7 +106,7 @@ def _assigned(node: Node, file: ScriptSource) -> Definition | None:
     return file.make(node, name, kind, body_of=value, owner=owner)
 
 
-def _pairs(
+def _object_methods(
     nodes: Iterable[Node], file: ScriptSource, definitions: Iterable[Definition]
 ) -> Iterator[Definition]:
     """Functions that are values of an object's keys. Outside functions, methods and classes they need a variable."""
@@ -119,7 +119,7 @@ def _pairs(
         yield file.make(node, file.name(node, "key"), "method", body_of=value, needs_holder=not inside)
 
 
-def _field(node: Node, file: ScriptSource) -> Definition | None:
+def _field_definition(node: Node, file: ScriptSource) -> Definition | None:
     value = unwrapped(node.child_by_field_name("value"))
     name = file.name(node, "property") or file.name(node, "name")
     if value is not None and value.type in FUNCTIONS:
@@ -128,7 +128,7 @@ def _field(node: Node, file: ScriptSource) -> Definition | None:
 
 
 READ: Mapping[str, Callable[[Node, ScriptSource], Definition | None]] = {
-    "bound": _bound,
-    "assigned": _assigned,
-    "field": _field,
+    "bound": _declarator_definition,
+    "assigned": _assigned_definition,
+    "field": _field_definition,
 }

@@ -46,33 +46,33 @@ def of_type(node: Node, text: str, depth: int = MAX_DEPTH) -> str:
     """The expression for a value of the type."""
     kind = node.type
     if kind in {"type_identifier", "nested_type_identifier", "identifier", "member_expression"}:
-        return f"{_dotted(node, text)}:"
+        return f"{_dotted_name(node, text)}:"
     read = TYPES.get(kind)
     return "" if depth == 0 or read is None else read(node, text, depth - 1)
 
 
-def _dotted(node: Node, text: str) -> str:
+def _dotted_name(node: Node, text: str) -> str:
     return "".join(text[node.start_byte : node.end_byte].split())
 
 
-def _child(node: Node, field: str) -> Node | None:
+def _child_node(node: Node, field: str) -> Node | None:
     return (
         node.child_by_field_name(field) if field else node.named_child(0) if node.named_child_count else None
     )
 
 
 def _passed_on(node: Node, text: str, depth: int) -> str:
-    inner = _child(node, PASSED_ON[node.type])
+    inner = _child_node(node, PASSED_ON[node.type])
     return "" if inner is None else of_value(inner, text, depth)
 
 
-def _member(node: Node, text: str, depth: int) -> str:
+def _member_expression(node: Node, text: str, depth: int) -> str:
     inner, name = node.child_by_field_name("object"), node.child_by_field_name("property")
     before = "" if inner is None else of_value(inner, text, depth)
     return f"{before}.{text[name.start_byte : name.end_byte]}" if before and name is not None else ""
 
 
-def _call(node: Node, text: str, depth: int) -> str:
+def _call_expression(node: Node, text: str, depth: int) -> str:
     called = node.child_by_field_name("function")
     if called is None:
         return ""
@@ -83,20 +83,20 @@ def _call(node: Node, text: str, depth: int) -> str:
     return before if before == "super" else before and f"{before}()"
 
 
-def _new(node: Node, text: str, depth: int) -> str:
+def _new_expression(node: Node, text: str, depth: int) -> str:
     made = node.child_by_field_name("constructor")
     before = "" if made is None else of_value(made, text, depth)
     return before and f"{before}:"
 
 
-def _cast(node: Node, text: str, depth: int) -> str:
+def _cast_expression(node: Node, text: str, depth: int) -> str:
     parts = node.named_children
     if len(parts) < 2:
         return "" if not parts else of_value(parts[0], text, depth)  # `as const`
     return of_type(parts[1], text, depth)
 
 
-def _choice(node: Node, text: str, depth: int) -> str:
+def _conditional_expression(node: Node, text: str, depth: int) -> str:
     """For `a ? b : c`, `a || b`, `a ?? b`, what both sides share; for `a && b`, the second."""
     if node.type == "ternary_expression":
         fields: tuple[str, ...] = "consequence", "alternative"
@@ -113,11 +113,11 @@ def _wrapped_type(node: Node, text: str, depth: int) -> str:
     return of_type(node.named_children[0], text, depth) if node.named_child_count else ""
 
 
-def _generic(node: Node, text: str, depth: int) -> str:
+def _generic_type(node: Node, text: str, depth: int) -> str:
     name, given = node.child_by_field_name("name"), node.child_by_field_name("type_arguments")
     if name is None:
         return ""
-    written = _dotted(name, text)
+    written = _dotted_name(name, text)
     first = None if given is None or not given.named_child_count else given.named_children[0]
     if written == "ReturnType" and first is not None:
         inner = of_type(first, text, depth)
@@ -128,7 +128,7 @@ def _generic(node: Node, text: str, depth: int) -> str:
     return f"{inner}:" if inner and written == "InstanceType" else inner
 
 
-def _union(node: Node, text: str, depth: int) -> str:
+def _union_type(node: Node, text: str, depth: int) -> str:
     found = {
         of_type(one, text, depth)
         for one in node.named_children
@@ -137,11 +137,11 @@ def _union(node: Node, text: str, depth: int) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _intersection(node: Node, text: str, depth: int) -> str:
+def _intersection_type(node: Node, text: str, depth: int) -> str:
     return next(filter(None, (of_type(one, text, depth) for one in node.named_children)), "")
 
 
-def _queried(node: Node, text: str, depth: int) -> str:
+def _queried_type(node: Node, text: str, depth: int) -> str:
     return of_value(node.named_children[0], text, depth) if node.named_child_count else ""
 
 
@@ -152,20 +152,20 @@ def _this_type(node: Node, text: str, depth: int) -> str:  # noqa: ARG001 - as t
 Read = Callable[[Node, str, int], str]
 VALUES: Mapping[str, Read] = {
     **dict.fromkeys(PASSED_ON, _passed_on),
-    "member_expression": _member,
-    "call_expression": _call,
-    "new_expression": _new,
-    "as_expression": _cast,
-    "binary_expression": _choice,
-    "ternary_expression": _choice,
+    "member_expression": _member_expression,
+    "call_expression": _call_expression,
+    "new_expression": _new_expression,
+    "as_expression": _cast_expression,
+    "binary_expression": _conditional_expression,
+    "ternary_expression": _conditional_expression,
 }
 TYPES: Mapping[str, Read] = {
     "type_annotation": _wrapped_type,
     "parenthesized_type": _wrapped_type,
     "readonly_type": _wrapped_type,
-    "generic_type": _generic,
-    "union_type": _union,
-    "intersection_type": _intersection,
-    "type_query": _queried,
+    "generic_type": _generic_type,
+    "union_type": _union_type,
+    "intersection_type": _intersection_type,
+    "type_query": _queried_type,
     "this_type": _this_type,
 }

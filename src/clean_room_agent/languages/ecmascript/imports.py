@@ -34,22 +34,22 @@ VALUE_CONTEXTS = frozenset({"statement_block", "program", "arguments", "class_bo
 
 def read_imports(root: Node, statements: Iterable[Node], source: bytes) -> list[RawImport]:
     """All imports, in the order of the file."""
-    found = [one for node in statements for one in _statement(node, source)]
-    found.extend(_calls(root, source))
+    found = [one for node in statements for one in _statement_imports(node, source)]
+    found.extend(_call_imports(root, source))
     if b"<reference" in source:
         found.extend(
-            RawImport(_relative(one[1].decode("utf-8", "replace")), kind="type_ref", start=one.start())
+            RawImport(_relative_path(one[1].decode("utf-8", "replace")), kind="type_ref", start=one.start())
             for one in REFERENCE.finditer(source)
         )
-    found.sort(key=_start)
+    found.sort(key=_import_start)
     return found
 
 
-def _start(one: RawImport) -> int:
+def _import_start(one: RawImport) -> int:
     return one.start
 
 
-def _statement(node: Node, source: bytes) -> Iterator[RawImport]:
+def _statement_imports(node: Node, source: bytes) -> Iterator[RawImport]:
     string = node.child_by_field_name("source")
     if string is None:
         clause = next((child for child in node.children if child.type == "import_require_clause"), None)
@@ -60,7 +60,7 @@ def _statement(node: Node, source: bytes) -> Iterator[RawImport]:
         yield RawImport(text_of(source, string)[1:-1], kind=kind, start=start)
 
 
-def _calls(root: Node, source: bytes) -> Iterator[RawImport]:
+def _call_imports(root: Node, source: bytes) -> Iterator[RawImport]:
     """`require("…")` and `import("…")` with a string literal."""
     for pattern, kind in CALLED:
         for found in pattern.finditer(source):
@@ -83,5 +83,5 @@ def _is_type(call: Node) -> bool:
     return False
 
 
-def _relative(path: str) -> str:
+def _relative_path(path: str) -> str:
     return path if path.startswith((".", "/")) else f"./{path}"

@@ -77,7 +77,7 @@ class DocComments:
     def other_comments(self) -> list[tuple[Node, str]]:
         """The comments that document nothing, each without its comment marks."""
         return [
-            (node, _clean(text_of(self._text, node)))
+            (node, _clean_comment(text_of(self._text, node)))
             for node in self._comments
             if node.start_byte not in self._used
         ]
@@ -87,5 +87,5 @@ def _clean_block(text: str) -> str:
     return dedented(DOC_MARKS.sub("", text.removeprefix("/*").removesuffix("*/").lstrip("*")))
 
 
-def _clean(text: str) -> str:
+def _clean_comment(text: str) -> str:
     return _clean_block(text) if text.startswith("/*") else LINE_MARKS.sub("", text).strip()

@@ -34,7 +34,7 @@ class Taken(NamedTuple):
 
 def read_import(text: str) -> list[Taken]:
     """The names that an import statement binds."""
-    text = _plain(text)
+    text = _strip_comments(text)
     required = REQUIRED.match(text)
     if required is not None:
         return [Taken(required[1], "", required[2])]
@@ -42,7 +42,7 @@ def read_import(text: str) -> list[Taken]:
     if clause is None or source is None:
         return []
     named = BRACES.search(clause[1])
-    found = [Taken(here, there, source[1]) for here, there in _items(named[1])] if named else []
+    found = [Taken(here, there, source[1]) for here, there in _name_pairs(named[1])] if named else []
     for part in BRACES.sub("", clause[1]).split(","):
         whole = NAMESPACE.fullmatch(part.strip())
         if whole is not None:
@@ -54,7 +54,7 @@ def read_import(text: str) -> list[Taken]:
 
 def read_export(text: str) -> list[Taken]:
     """What an export statement without a declaration offers; `name` is what others import."""
-    text = _plain(text)
+    text = _strip_comments(text)
     source = SOURCE.search(text)
     module = source[1] if source else ""
     everything = EXPORT_ALL.match(text)
@@ -62,16 +62,16 @@ def read_export(text: str) -> list[Taken]:
         return [Taken(everything[1] or ALL, "" if everything[1] else ALL, module)]
     named = BRACES.search(text) if EXPORT_LIST.match(text) else None
     if named is not None:
-        return [Taken(here, there, module) for here, there in _items(named[1])]
+        return [Taken(here, there, module) for here, there in _name_pairs(named[1])]
     one = EXPORT_NAME.fullmatch(text)
     return [Taken(one[1], one[2], "")] if one else []
 
 
-def _items(text: str) -> list[tuple[str, str]]:
+def _name_pairs(text: str) -> list[tuple[str, str]]:
     """The pairs (name here, name there) between braces."""
     items = (ITEM.fullmatch(part) for part in text.split(","))
     return [(item[2] or item[1], item[1]) for item in items if item is not None]
 
 
-def _plain(text: str) -> str:
+def _strip_comments(text: str) -> str:
     return COMMENT.sub(" ", text) if "//" in text or "/*" in text else text

@@ -57,8 +57,8 @@ def read_node(text: str) -> Reading | None:
         return None
     body = text.partition(FAILING_TESTS)[0]
     tap = bool(re.search(r"^ *(?:not )?ok \d+ - ", body, re.MULTILINE))
-    listed = list(_tap(body.split("\n")) if tap else _spec(body.split("\n")))
-    failures = _failures(listed, {} if tap else _details(text.partition(FAILING_TESTS)[2]))
+    listed = list(_parse_tap(body.split("\n")) if tap else _parse_spec(body.split("\n")))
+    failures = _failures(listed, {} if tap else _failure_details(text.partition(FAILING_TESTS)[2]))
     shown = [outcome for _, outcome, _ in listed]
     red = counts["fail"] + counts.get("cancelled", 0)
     return Reading(
@@ -84,7 +84,7 @@ def _failures(listed: list[tuple[str, Outcome, str]], details: dict[str, list[st
     return tuple(found)
 
 
-def _tap(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
+def _parse_tap(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
     """(name, outcome, the YAML that follows) of each test that has no tests of its own."""
     stack: list[str] = []
     leaf = False
@@ -97,12 +97,16 @@ def _tap(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
             depth = len(result["indent"]) // 4
             if leaf or depth == len(stack):
                 name = SEPARATOR.join((*stack[:depth], result["title"]))
-                yield name, _outcome(result["word"] == "ok", result["directive"]), _yaml(lines, index + 1)
+                yield (
+                    name,
+                    _test_outcome(result["word"] == "ok", result["directive"]),
+                    _yaml_block(lines, index + 1),
+                )
             del stack[depth:]
             leaf = False
 
 
-def _yaml(lines: list[str], start: int) -> str:
+def _yaml_block(lines: list[str], start: int) -> str:
     """The indented block between `---` and `...` from line `start` on, its stack as frames."""
     block: list[str] = []
     for line in (lines[at] for at in range(start, len(lines))):
@@ -115,7 +119,7 @@ def _yaml(lines: list[str], start: int) -> str:
     return "\n".join(block)
 
 
-def _spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
+def _parse_spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
     """(name, outcome, "") of each test; the line that closes a suite repeats its title and does not count."""
     suites: list[str] = []
     for line in lines:
@@ -130,13 +134,13 @@ def _spec(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
         if opened and not opened["time"]:
             suites.append(opened["title"])
         elif result and not closing:
-            outcome = _outcome(
+            outcome = _test_outcome(
                 result["mark"] == "✔", "SKIP" if result["mark"] == "﹣" else result["directive"]
             )
             yield SEPARATOR.join((*suites, result["title"])), outcome, ""
 
 
-def _details(text: str) -> dict[str, list[str]]:
+def _failure_details(text: str) -> dict[str, list[str]]:
     """The entries in the list of failing tests, by title, in order."""
     found: dict[str, list[str]] = {}
     title = ""
@@ -151,7 +155,7 @@ def _details(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _outcome(good: bool, directive: str | None) -> Outcome:
+def _test_outcome(good: bool, directive: str | None) -> Outcome:
     if directive == "SKIP":
         return "skipped"
     if directive == "TODO":

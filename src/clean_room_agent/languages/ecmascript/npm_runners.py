@@ -39,10 +39,10 @@ def read_jest(text: str) -> Reading | None:
         "failed", 0
     )
     failures = tuple(_jest_failures(text))
-    return _reading("jest", failures, listed if named else None, collected, counts.get("passed", 0))
+    return _build_reading("jest", failures, listed if named else None, collected, counts.get("passed", 0))
 
 
-def _reading(
+def _build_reading(
     runner: str,
     failures: tuple[Failure, ...],
     listed: list[tuple[str, Outcome]] | None,
@@ -129,7 +129,7 @@ def read_vitest(text: str) -> Reading | None:
     ]
     named = [outcome for _, outcome in listed].count("passed") == counts.get("passed", 0)
     failures, collected = tuple(_vitest_failures(text)), int(tests[-1]["total"]) if tests else 0
-    return _reading("vitest", failures, listed if named else None, collected, counts.get("passed", 0))
+    return _build_reading("vitest", failures, listed if named else None, collected, counts.get("passed", 0))
 
 
 def _vitest_failures(text: str) -> Iterator[Failure]:
@@ -181,7 +181,9 @@ def read_mocha(text: str) -> Reading | None:
     return Reading(
         report=TestReport(
             runner="mocha",
-            outcomes=merge(_numbered([*listed, *((failure.name, "failed") for failure in failures)])),
+            outcomes=merge(
+                _number_duplicates([*listed, *((failure.name, "failed") for failure in failures)])
+            ),
             collected=passing + pending + failing,
             passed=passing,
             named=named,
@@ -192,7 +194,7 @@ def read_mocha(text: str) -> Reading | None:
     )
 
 
-def _numbered(pairs: Iterable[tuple[str, Outcome]]) -> Iterator[tuple[str, Outcome]]:
+def _number_duplicates(pairs: Iterable[tuple[str, Outcome]]) -> Iterator[tuple[str, Outcome]]:
     """`pairs` with equal names told apart by their order."""
     seen: dict[str, int] = {}
     for name, outcome in pairs:

@@ -42,16 +42,16 @@ def command_of(files: RepositoryFiles, package: str, start: str) -> str:
     repository uses its `package`, or one of its members has a script; "" otherwise.
     """
     top = files.package("package.json")
-    manager = _manager(files, top)
-    name = _script(top)
+    manager = _package_manager(files, top)
+    name = _test_script(top)
     if name:
         return RUN_TEST[manager] if name == "test" else RUN[manager].format(name)
     members = [path for path in files.nearest("package.json") if "/" in path]
-    tested = [path.rpartition("/")[0] for path in members if _script(files.package(path)) == "test"]
+    tested = [path.rpartition("/")[0] for path in members if _test_script(files.package(path)) == "test"]
     if tested and ("workspaces" in top or "pnpm-workspace.yaml" in files.paths):
         is_berry = manager == "yarn" and _is_berry(files, top)
         return BERRY if is_berry else RUN_IN_EACH[manager]
-    if start and _uses(files, top, package):
+    if start and _uses_runner(files, top, package):
         return EXECUTE[manager].format(start)
     if tested and "lerna.json" in files.paths:
         return EXECUTE[manager].format("lerna run test")
@@ -64,7 +64,7 @@ def mentions_in_tests(files: RepositoryFiles, *texts: str) -> bool:
     return any(text in files.text(path) for path in tests for text in texts)
 
 
-def _uses(files: RepositoryFiles, top: Mapping[str, object], package: str) -> bool:
+def _uses_runner(files: RepositoryFiles, top: Mapping[str, object], package: str) -> bool:
     """Whether the repository depends on the runner, has settings of it, or tests that import it."""
     settings = (f"{package}.config.", f".{package}rc")
     return (
@@ -74,7 +74,7 @@ def _uses(files: RepositoryFiles, top: Mapping[str, object], package: str) -> bo
     )
 
 
-def _script(package: Mapping[str, object]) -> str:
+def _test_script(package: Mapping[str, object]) -> str:
     """The name of the script that runs tests; "" if there is none but npm's placeholder, or those that wait for changes."""
     scripts = as_object(package.get("scripts"))
     texts = ((name, as_text(scripts.get(name)).strip()) for name in SCRIPTS)
@@ -86,7 +86,7 @@ def _script(package: Mapping[str, object]) -> str:
     return next(usable, "")
 
 
-def _manager(files: RepositoryFiles, package: Mapping[str, object]) -> str:
+def _package_manager(files: RepositoryFiles, package: Mapping[str, object]) -> str:
     named = as_text(package.get("packageManager")).partition("@")[0]
     return named if named in RUN else next((tool for name, tool in LOCKS if name in files.paths), "npm")
 

@@ -120,14 +120,14 @@ class Packages:
             found = self.target(folder, target, typed=typed)
             if found is None and is_built(target):
                 # The usual source of a built file takes precedence over fallbacks for other platforms.
-                found = self._first(usual, typed=typed)
+                found = self._first_file(usual, typed=typed)
             if found is not None:
                 return found
-        return self._first(usual or [join(folder, f"src/{inside}")], typed=typed)
+        return self._first_file(usual or [join(folder, f"src/{inside}")], typed=typed)
 
     def target(self, folder: str, target: str, *, typed: bool) -> str | None:
         """The file that `target` in the folder's `package.json` names, or the source that it is built from."""
-        return self._first([join(folder, target), *source_bases(folder, target)], typed=typed)
+        return self._first_file([join(folder, target), *source_bases(folder, target)], typed=typed)
 
     def folder_entry(self, folder: str, *, typed: bool) -> str | None:
         """The file that importing the folder itself loads."""
@@ -152,7 +152,7 @@ class Packages:
                     yield without_suffix(join(folder, target))
                     yield from source_bases(folder, target)
 
-    def _first(self, bases: list[str], *, typed: bool) -> str | None:
+    def _first_file(self, bases: list[str], *, typed: bool) -> str | None:
         for base in bases:
             found = find_file(base, self._paths, typed=typed) or find_index(base, self._paths, typed=typed)
             if found is not None:
@@ -163,7 +163,7 @@ class Packages:
         """Name -> folder of the packages in the workspace that `root` declares, including its own."""
         members = self._members.get(root)
         if members is None:
-            globs = self._globs(root)
+            globs = self._workspace_globs(root)
             found: dict[str, str] = {}
             if globs:
                 inside = (folder for folder in self.folders() if _is_member(folder, root, globs))
@@ -174,7 +174,7 @@ class Packages:
             members = self._members[root] = found
         return members
 
-    def _globs(self, root: str) -> tuple[str, ...]:
+    def _workspace_globs(self, root: str) -> tuple[str, ...]:
         declared = self.manifest(root).get("workspaces")
         if isinstance(declared, dict):
             declared = declared.get("packages")

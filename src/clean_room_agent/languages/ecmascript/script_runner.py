@@ -99,10 +99,10 @@ class ScriptRunner(TestRunner):
             started = [name.removesuffix(".started") for name in reader.names(f"{self.name}-*.started")]
         except TooMuchError:
             return Reading(report=TestReport(runner=self.name, whole=False, problem=TOO_MUCH))
-        found = [_read(reader, f"{stem}.json", self.name) for stem in started]
+        found = [_read_tests(reader, f"{stem}.json", self.name) for stem in started]
         tests = [test for report in found if not isinstance(report, str) for test in report]
         problem = next((report for report in found if isinstance(report, str)), "")
-        return _reading(self.name, tests, problem) if started else None
+        return _build_reading(self.name, tests, problem) if started else None
 
     @abstractmethod
     def printed(self, text: str) -> Reading | None:
@@ -243,8 +243,8 @@ class _ReportedTest(Struct, frozen=True, kw_only=True):
     actual: str = ""
 
 
-def _reading(runner: str, tests: Collection[_ReportedTest], problem: str) -> Reading:
-    numbered = list(_numbered(tests))
+def _build_reading(runner: str, tests: Collection[_ReportedTest], problem: str) -> Reading:
+    numbered = list(_number_duplicates(tests))
     return Reading(
         report=TestReport(
             runner=runner,
@@ -272,7 +272,7 @@ def _reading(runner: str, tests: Collection[_ReportedTest], problem: str) -> Rea
     )
 
 
-def _read(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | str:
+def _read_tests(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | str:
     """The tests, or why the run cannot be judged."""
     try:
         data = reader.read(name)
@@ -280,7 +280,7 @@ def _read(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | 
             answer = msgspec.json.decode(data, type=_Jest)
             if answer.interrupted:
                 return f"{runner} was interrupted"
-            compared = _compared(reader, name)
+            compared = _read_compared(reader, name)
             return [one for file in answer.files for one in _of_file(file, compared)]
         return list(_of_guard(msgspec.json.decode(data, type=_Guards)))
     except OSError:
@@ -291,7 +291,7 @@ def _read(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | 
         return f"{runner}'s report is cut short, or not one that it writes"
 
 
-def _compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
+def _read_compared(reader: GuardReader, name: str) -> dict[str, _Compared]:
     """By name of a failing test, what the guard's reporter wrote in addition to vitest's own report."""
     try:
         data = reader.read(name.removesuffix(".json") + ".values")
@@ -320,14 +320,14 @@ def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[_Re
         one = compared.get(name)
         expected, actual = ("", "") if one is None else _values_of(one)
         yield _ReportedTest(
-            name=name, outcome=_outcome(test.status), file=file.name, expected=expected, actual=actual,
+            name=name, outcome=_test_outcome(test.status), file=file.name, expected=expected, actual=actual,
             detail=detail if one is None or not detail else one.stack or detail,
         )  # fmt: skip
-    if file.status == "failed" and not any(_outcome(test.status) == "failed" for test in file.tests):
+    if file.status == "failed" and not any(_test_outcome(test.status) == "failed" for test in file.tests):
         yield _ReportedTest(name=file.name, outcome="error", file=file.name, detail=file.message or "")
 
 
-def _outcome(status: str) -> Outcome:
+def _test_outcome(status: str) -> Outcome:
     return cast("Outcome", status) if status in {"passed", "failed"} else "skipped"
 
 
@@ -347,7 +347,7 @@ def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
         )  # fmt: skip
 
 
-def _numbered(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
+def _number_duplicates(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
     """(name, test), with numbers for equal names; the worst of these comes first, so that numbers are stable."""
     seen: dict[str, int] = {}
     for one in sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):

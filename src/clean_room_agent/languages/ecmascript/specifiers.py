@@ -67,30 +67,30 @@ class EcmaScriptModules:
             return self._memo[key]
         except KeyError:
             plain = specifier.rpartition("!")[2].partition("?")[0]
-            found = self._memo[key] = self._find(key[0], plain, config, MAX_HOPS, typed=key[2])
+            found = self._memo[key] = self._resolve_specifier(key[0], plain, config, MAX_HOPS, typed=key[2])
             return found
 
-    def _find(
+    def _resolve_specifier(
         self, folder: str, specifier: str, config: Config | None, hops: int, *, typed: bool
     ) -> str | None:
         if not specifier or not hops:
             return None
         if specifier in {".", ".."} or specifier.startswith(("./", "../")):
-            return self._relative(folder, specifier, config, typed=typed)
-        found = None if config is None else self._mapped(specifier, config, typed=typed)
+            return self._resolve_relative(folder, specifier, config, typed=typed)
+        found = None if config is None else self._resolve_mapped(specifier, config, typed=typed)
         if found is not None:
             return found
         if specifier[0] == "/":
             return self._from_top(folder, specifier, typed=typed)
         if specifier[0] == "#":
-            return self._internal(folder, specifier, config, hops, typed=typed)
+            return self._resolve_internal(folder, specifier, config, hops, typed=typed)
         return self._of_package(folder, specifier, typed=typed)
 
-    def _mapped(self, specifier: str, config: Config, *, typed: bool) -> str | None:
+    def _resolve_mapped(self, specifier: str, config: Config, *, typed: bool) -> str | None:
         bases = list(config.targets(specifier))
         if config.base_url is not None and specifier[0] not in "#/":
             bases.append(join(config.base_url, specifier))
-        found = (self._at(base, typed=typed) for base in bases)
+        found = (self._resolve_path(base, typed=typed) for base in bases)
         return next((path for path in found if path is not None), None)
 
     def _of_package(self, folder: str, specifier: str, *, typed: bool) -> str | None:
@@ -100,10 +100,12 @@ class EcmaScriptModules:
             return None
         return self._packages.entry(package, f"./{inside}" if inside else ".", typed=typed)
 
-    def _relative(self, folder: str, specifier: str, config: Config | None, *, typed: bool) -> str | None:
+    def _resolve_relative(
+        self, folder: str, specifier: str, config: Config | None, *, typed: bool
+    ) -> str | None:
         base = join(folder, specifier)
         only_folder = specifier.rpartition("/")[2] in {"", ".", ".."}
-        found = self._at(base, typed=typed, only_folder=only_folder)
+        found = self._resolve_path(base, typed=typed, only_folder=only_folder)
         if found is not None or config is None or not config.root_dirs:
             return found
         inside = [root for root in config.root_dirs if not root or f"{base}/".startswith(f"{root}/")]
@@ -112,11 +114,12 @@ class EcmaScriptModules:
         rest = base[len(max(inside, key=len)) :].lstrip("/")
         only_folder = only_folder or not rest
         others = (
-            self._at(join(root, rest), typed=typed, only_folder=only_folder) for root in config.root_dirs
+            self._resolve_path(join(root, rest), typed=typed, only_folder=only_folder)
+            for root in config.root_dirs
         )
         return next((path for path in others if path is not None), None)
 
-    def _at(self, base: str, *, typed: bool, only_folder: bool = False) -> str | None:
+    def _resolve_path(self, base: str, *, typed: bool, only_folder: bool = False) -> str | None:
         found = None if only_folder or not base else find_file(base, self._paths, typed=typed)
         return found or self._packages.folder_entry(base, typed=typed)
 
@@ -124,10 +127,10 @@ class EcmaScriptModules:
         """Resolve an absolute path as a bundler serves it: from the package's folder, else from the repository's."""
         own = self._packages.nearest(folder)
         tops = dict.fromkeys((own or "", ""))
-        found = (self._at(join(top, specifier.lstrip("/")), typed=typed) for top in tops)
+        found = (self._resolve_path(join(top, specifier.lstrip("/")), typed=typed) for top in tops)
         return next((path for path in found if path is not None), None)
 
-    def _internal(
+    def _resolve_internal(
         self, folder: str, specifier: str, config: Config | None, hops: int, *, typed: bool
     ) -> str | None:
         own = self._packages.nearest(folder)
@@ -137,7 +140,7 @@ class EcmaScriptModules:
             if leaf.target.startswith("."):
                 found = self._packages.target(own, leaf.target, typed=typed)
             else:
-                found = self._find(own, leaf.target, config, hops - 1, typed=typed)
+                found = self._resolve_specifier(own, leaf.target, config, hops - 1, typed=typed)
             if found is not None:
                 return found
         return None
@@ -150,12 +153,12 @@ class EcmaScriptModules:
         bases, starred, shifted = self._entries or self._list_entries()
         base = without_suffix(path)
         folder, _, name = base.rpartition("/")
-        if base in bases or any(_fits(base, pattern) for pattern in starred):
+        if base in bases or any(_matches_pattern(base, pattern) for pattern in starred):
             return True
         if name != "index":
             return False
         virtual = any(not root or f"{folder}/".startswith(f"{root}/") for root in shifted)
-        return virtual or folder in bases or any(_fits(folder, pattern) for pattern in starred)
+        return virtual or folder in bases or any(_matches_pattern(folder, pattern) for pattern in starred)
 
     def _list_entries(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
         """Collect what configurations name: paths without suffix, those with a star, and `rootDirs`."""
@@ -177,7 +180,7 @@ def is_configuration(path: str) -> bool:
     return path.rpartition("/")[2] in {MANIFEST, PNPM, LERNA} or is_named(path)
 
 
-def _fits(path: str, pattern: str) -> bool:
+def _matches_pattern(path: str, pattern: str) -> bool:
     prefix, _, suffix = pattern.partition("*")
     suffix = suffix.rpartition("*")[2]
     return len(path) >= len(prefix) + len(suffix) and path.startswith(prefix) and path.endswith(suffix)

@@ -49,7 +49,7 @@ class ScriptOutliner(Outliner):
         arguments = visit.node.child_by_field_name("arguments")
         if callee is None or arguments is None or arguments.type != "arguments":
             return None
-        kind, titles, scope = _kind(callee, source), visit.place.titles, visit.place.scope
+        kind, titles, scope = _call_kind(callee, source), visit.place.titles, visit.place.scope
         span = span_of(visit.around(frozenset({"expression_statement"})))
         given = arguments.named_children
         runs = any(argument.type in self.nodes.nameless for argument in given)
@@ -57,7 +57,7 @@ class ScriptOutliner(Outliner):
             return TestCall(kind=kind, titles=titles, span=span, scope=scope) if runs else None
         if kind is None or not given or (not runs and len(given) < 2) or given[0].type in {"array", "object"}:
             return None
-        return TestCall(kind=kind, titles=(*titles, _title(given[0], source)), span=span, scope=scope)
+        return TestCall(kind=kind, titles=(*titles, _title_pieces(given[0], source)), span=span, scope=scope)
 
     def declared(self, visit: Visit, source: bytes) -> Iterator[DeclaredName]:
         """Definitions, variables that hold no module, and what loops over cases give."""
@@ -92,7 +92,7 @@ class ScriptOutliner(Outliner):
                 yield DeclaredName(name=name, span=lines, scope=span_of(node))
 
 
-def _kind(callee: Node, source: bytes) -> Kind | None:
+def _call_kind(callee: Node, source: bytes) -> Kind | None:
     """The kind of call, by the first name of the callee, before `.only`, `.each(…)` and the like; or by its last, for
     `t.test`.
     """
@@ -112,18 +112,18 @@ def _kind(callee: Node, source: bytes) -> Kind | None:
     return "test" if last is not None and name and text_of(source, last) in STEPS else None
 
 
-def _title(node: Node, source: bytes) -> tuple[str, ...]:
+def _title_pieces(node: Node, source: bytes) -> tuple[str, ...]:
     """The fixed pieces of a title: one if it is a plain string, two empty ones if nothing is known."""
     if node.type in {"string", "template_string"}:
-        return tuple(PLACEHOLDER.split(_unescaped(text_of(source, node)[1:-1])))
+        return tuple(PLACEHOLDER.split(_unescape_string(text_of(source, node)[1:-1])))
     if node.type == "binary_expression":
         sides = [node.child_by_field_name(side) for side in ("left", "right")]
-        left, right = (_title(side, source) if side is not None else ("", "") for side in sides)
+        left, right = (_title_pieces(side, source) if side is not None else ("", "") for side in sides)
         return (*left[:-1], left[-1] + right[0], *right[1:])
     return ("", "")
 
 
-def _unescaped(text: str) -> str:
+def _unescape_string(text: str) -> str:
     return ESCAPE.sub(
         lambda match: ESCAPED.get(match[0][1], match[0][1:] if len(match[0]) == 2 else "?"), text
     )

@@ -38,7 +38,7 @@ class Config(Struct, frozen=True, kw_only=True, dict=True):
         """Whether the file belongs to this project."""
         if source in self.files:
             return True
-        return self._include.match(source) is not None and self._exclude.match(source) is None
+        return self._include_pattern.match(source) is not None and self._exclude_pattern.match(source) is None
 
     def targets(self, specifier: str) -> tuple[str, ...]:
         """What `paths` maps the specifier to: by the exact pattern, else by the one with the longest prefix."""
@@ -56,12 +56,12 @@ class Config(Struct, frozen=True, kw_only=True, dict=True):
         return best[1]
 
     @cached_property
-    def _include(self) -> re.Pattern[str]:
-        return _pattern(self.include, whole=True)
+    def _include_pattern(self) -> re.Pattern[str]:
+        return _compile_pattern(self.include, whole=True)
 
     @cached_property
-    def _exclude(self) -> re.Pattern[str]:
-        return _pattern(self.exclude, whole=False)
+    def _exclude_pattern(self) -> re.Pattern[str]:
+        return _compile_pattern(self.exclude, whole=False)
 
 
 class _MergedSettings(Struct, kw_only=True):
@@ -77,9 +77,11 @@ class _MergedSettings(Struct, kw_only=True):
     def places(self, name: str, values: Sequence[str] | None = None) -> tuple[str, ...]:
         """Resolve the paths in the setting `name` (or `values` instead of its own) from the repository's root."""
         folder, value = self.settings.get(name, (self.leaf, None))
-        return tuple(self._place(folder, one) for one in (as_texts(value) if values is None else values))
+        return tuple(
+            self._resolve_path(folder, one) for one in (as_texts(value) if values is None else values)
+        )
 
-    def _place(self, folder: str, value: str) -> str:
+    def _resolve_path(self, folder: str, value: str) -> str:
         if value.startswith(CONFIG_DIR):
             return join(self.leaf, f".{value[len(CONFIG_DIR) :]}")
         return join(folder, value)
@@ -112,7 +114,7 @@ class Configs:
         try:
             return self._of[source]
         except KeyError:
-            near = self._nearest(source.rpartition("/")[0])
+            near = self._nearest_configs(source.rpartition("/")[0])
             found = None
             if len(near) > 1:
                 found = next((config for config in near if config.holds(source)), None)
@@ -125,16 +127,16 @@ class Configs:
     def all(self) -> Iterator[Config]:
         """Every file whose name marks it as a configuration, sorted."""
         named = sorted(path for path in self._paths if path.endswith(".json") and is_named(path))
-        yield from (self._config(path) for path in named)
+        yield from (self._cached_config(path) for path in named)
 
-    def _nearest(self, folder: str) -> tuple[Config, ...]:
+    def _nearest_configs(self, folder: str) -> tuple[Config, ...]:
         """The configurations in and above the folder, nearest first, each followed by those it references."""
         near = self._near.get(folder)
         if near is None:
             found = (join(folder, name) for name in NAMES)
             first = next((path for path in found if path in self._paths), None)
             own = () if first is None else tuple(self._with_references(first))
-            near = own + (self._nearest(folder.rpartition("/")[0]) if folder else ())
+            near = own + (self._nearest_configs(folder.rpartition("/")[0]) if folder else ())
             self._near[folder] = near
         return near
 
@@ -142,22 +144,22 @@ class Configs:
         seen = {path}
         waiting = [path]
         while waiting:
-            config = self._config(waiting.pop(0))
+            config = self._cached_config(waiting.pop(0))
             yield config
             for reference in config.references:
                 if reference not in seen and reference in self._paths and is_named(reference):
                     seen.add(reference)
                     waiting.append(reference)
 
-    def _config(self, path: str) -> Config:
+    def _cached_config(self, path: str) -> Config:
         config = self._configs.get(path)
         if config is None:
-            config = self._configs[path] = self._make(path)
+            config = self._configs[path] = self._read_config(path)
         return config
 
-    def _make(self, path: str) -> Config:
+    def _read_config(self, path: str) -> Config:
         merged = _MergedSettings(leaf=path.rpartition("/")[0])
-        self._merge(path, merged, MAX_EXTENDS)
+        self._merge_settings(path, merged, MAX_EXTENDS)
         base = merged.places("baseUrl")
         files, include = merged.places("files"), merged.places("include")
         if "files" not in merged.settings and "include" not in merged.settings:
@@ -171,7 +173,7 @@ class Configs:
         return Config(
             path=path,
             folder=merged.leaf,
-            paths=_paths(merged, base[0] if base else None),
+            paths=_path_mappings(merged, base[0] if base else None),
             base_url=base[0] if base else None,
             root_dirs=merged.places("rootDirs"),
             references=tuple(_config_file(join(merged.leaf, name)) for name in named if name),
@@ -180,19 +182,19 @@ class Configs:
             exclude=exclude,
         )
 
-    def _merge(self, path: str, merged: _MergedSettings, hops: int) -> None:
+    def _merge_settings(self, path: str, merged: _MergedSettings, hops: int) -> None:
         """Apply the settings of the file at `path` over those it extends."""
         folder = path.rpartition("/")[0]
         said = read_object(self._read(path))
         for name in as_texts(said.get("extends")) if hops else ():
-            inherited = self._extended(folder, name)
+            inherited = self._extended_path(folder, name)
             if inherited is not None:
-                self._merge(inherited, merged, hops - 1)
+                self._merge_settings(inherited, merged, hops - 1)
         options = as_object(said.get("compilerOptions"))
         merged.settings.update({name: (folder, options[name]) for name in OPTIONS if name in options})
         merged.settings.update({name: (folder, said[name]) for name in LISTS if name in said})
 
-    def _extended(self, folder: str, name: str) -> str | None:
+    def _extended_path(self, folder: str, name: str) -> str | None:
         if name.startswith((".", "/")):
             base: str | None = join(folder, name)
         else:
@@ -215,7 +217,7 @@ def _config_file(path: str) -> str:
     return path if path.endswith(".json") else join(path, "tsconfig.json")
 
 
-def _paths(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _path_mappings(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found: Mapping[str, object] = as_object(merged.value("paths"))
     if base_url is None:
         return tuple((pattern, merged.places("paths", as_texts(value))) for pattern, value in found.items())
@@ -224,7 +226,7 @@ def _paths(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tu
     )
 
 
-def _pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
+def _compile_pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
     """Compile globs into a pattern for the files they match and the files in folders they match.
 
     Args:

@@ -106,26 +106,26 @@ class _Names:
         """What stands below a `typeof`, which a missing name survives."""
         self.is_module = False
         for node in named_nodes(root):
-            self._note(node)
+            self._note_node(node)
 
-    def _note(self, node: Node) -> None:
+    def _note_node(self, node: Node) -> None:
         parent = node.parent
         if node.type in MODULE_MARKS:
             self.is_module = True
         elif node.type == "shorthand_property_identifier_pattern" or (
             node.type == "type_identifier" and parent is not None and _is_bound(node, parent)
         ):
-            self.declared.add(_text(node))
+            self.declared.add(_node_text(node))
         elif node.type == "shorthand_property_identifier":
-            self.used.setdefault(_text(node), node.start_point.row + 1)
+            self.used.setdefault(_node_text(node), node.start_point.row + 1)
         elif node.type == "identifier" and parent is not None:
             self._note_identifier(node, parent)
 
     def _note_identifier(self, node: Node, parent: Node) -> None:
-        name = _text(node)
+        name = _node_text(node)
         if _is_bound(node, parent):
             self.declared.add(name)
-        elif parent.type == "unary_expression" and _text(parent).startswith("typeof"):
+        elif parent.type == "unary_expression" and _node_text(parent).startswith("typeof"):
             self.tested.add(name)
         elif not _names_something_else(node, parent):
             self.is_module = self.is_module or (name == "require" and parent.type == "call_expression")
@@ -142,7 +142,7 @@ def _is_bound(node: Node, parent: Node) -> bool:
 def _names_something_else(node: Node, parent: Node) -> bool:
     """Whether the identifier is no variable: an element of HTML, a name that another module has."""
     if parent.type in JSX_TAGS:
-        return _text(node)[:1].islower()
+        return _node_text(node)[:1].islower()
     if parent.type == "export_specifier":
         clause = parent.parent
         statement = clause.parent if clause is not None else None
@@ -151,5 +151,5 @@ def _names_something_else(node: Node, parent: Node) -> bool:
     return parent.type in UNUSED
 
 
-def _text(node: Node) -> str:
+def _node_text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")

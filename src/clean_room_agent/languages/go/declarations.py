@@ -105,7 +105,9 @@ def _definitions(declared: Declaration, comments: "_Comments", source: bytes) ->
     doc = comments.above(outer.start_point.row)
     if not word:
         kind = "method" if node.type == "method_declaration" else "function"
-        yield _made(node, outer, kind, _head(node, source), doc, receiver_of(node), source)
+        yield _make_definition(
+            node, outer, kind, _function_signature(node, source), doc, receiver_of(node), source
+        )
         return
     inner = type_of(node)
     text = text_of(source, node)
@@ -115,20 +117,20 @@ def _definitions(declared: Declaration, comments: "_Comments", source: bytes) ->
         if inner.type in KINDS or len(whole) > MAX_VALUE:
             head = source[node.start_byte : inner.start_byte].decode("utf-8", "replace")
             whole = f"type {head}{inner.type.partition('_')[0]}"
-        yield _made(node, outer, kind, whole, doc, "", source)
+        yield _make_definition(node, outer, kind, whole, doc, "", source)
         for member in members_of(node):
             above = comments.above(member.start_point.row)
-            yield _made(member, member, "method", text_of(source, member), above, "", source)
+            yield _make_definition(member, member, "method", text_of(source, member), above, "", source)
         return
     if len(text) > MAX_VALUE:
         value = node.child_by_field_name("value")
         end = node.end_byte if value is None else value.start_byte
         text = f"{source[node.start_byte : end].decode('utf-8', 'replace')}..."
     for name in names_of(node):
-        yield _made(name, outer, "variable", f"{word} {text}", doc, "", source)
+        yield _make_definition(name, outer, "variable", f"{word} {text}", doc, "", source)
 
 
-def _made(
+def _make_definition(
     node: Node, outer: Node, kind: str, signature: str, doc: str, owner: str, source: bytes
 ) -> Definition:
     name = node if kind == "variable" else node.child_by_field_name("name")
@@ -146,7 +148,7 @@ def _made(
     )
 
 
-def _head(function: Node, source: bytes) -> str:
+def _function_signature(function: Node, source: bytes) -> str:
     body = function.child_by_field_name("body")
     end = function.end_byte if body is None else body.start_byte
     return source[function.start_byte : end].decode("utf-8", "replace").rstrip()
@@ -182,14 +184,14 @@ class _Comments:
             found.insert(0, node)
             row = node.start_point.row
         self._used.update(node.start_byte for node in found)
-        return dedented("\n".join(text for text in map(self._text, found) if text is not None))
+        return dedented("\n".join(text for text in map(self._comment_text, found) if text is not None))
 
     def others(self) -> list[tuple[Node, str]]:
         """Those that document nothing, without their marks."""
-        left = [(node, self._text(node)) for node in self._nodes if node.start_byte not in self._used]
+        left = [(node, self._comment_text(node)) for node in self._nodes if node.start_byte not in self._used]
         return [(node, text) for node, text in left if text]
 
-    def _text(self, node: Node) -> str | None:
+    def _comment_text(self, node: Node) -> str | None:
         """Without its marks; None for what only tools read."""
         text = text_of(self._source, node)
         return None if DIRECTIVE.match(text) else MARK.sub("", text).strip()

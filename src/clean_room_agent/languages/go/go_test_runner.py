@@ -77,7 +77,7 @@ class GoTestRunner(TestRunner):
 
     def asked(self, command: str) -> str:
         """The command, each `go test` in it with its events written to a file; one whose output goes elsewhere is left alone."""
-        for number, (start, end) in reversed(tuple(enumerate(_started(command)))):
+        for number, (start, end) in reversed(tuple(enumerate(_go_test_spans(command)))):
             report = f'> "$CRA_TEST_REPORTS/go-{number}.json"'
             command = f"{command[:start]} -json{command[start:end]} {report}{command[end:]}"
         return command
@@ -90,14 +90,14 @@ class GoTestRunner(TestRunner):
                 line for name in names for line in reader.read(name).decode("utf-8", "replace").splitlines()
             ]
         except (OSError, TooMuchError):
-            return self._unread("its report cannot be read")
+            return self._unreadable_reading("its report cannot be read")
         if not names:
             return None
         packages, others = _by_package(lines)
         unbuilt = [match[1] for line in others for match in UNBUILT.finditer(line)]
         sources = _Sources(ended.cwd)
-        results, failures = _results(packages, sources)
-        broken = [failure for package in unbuilt for failure in _unbuilt(package, ended.text, sources)]
+        results, failures = _collect_results(packages, sources)
+        broken = [failure for package in unbuilt for failure in _build_failures(package, ended.text, sources)]
         is_whole = all(package.ended for package in packages.values()) and (
             bool(packages or unbuilt) or ended.returncode == 0
         )
@@ -115,15 +115,15 @@ class GoTestRunner(TestRunner):
             else f"go test ended before the tests did (exit {ended.returncode}): {last}",
         )
         return Reading(
-            report=report, failures=(*broken, *failures), shown=_shown(packages, others, ended.text)
+            report=report, failures=(*broken, *failures), shown=_readable_output(packages, others, ended.text)
         )
 
-    def _unread(self, problem: str) -> Reading:
+    def _unreadable_reading(self, problem: str) -> Reading:
         return Reading(report=TestReport(runner=self.name, whole=False, problem=f"go test: {problem}"))
 
     def only(self, command: str, names: Collection[str]) -> str | None:
         """The command for the functions of these names, not answered from Go's cache."""
-        started = tuple(_started(command))
+        started = tuple(_go_test_spans(command))
         if len(started) != 1:
             return None
         functions = sorted({re.split(r"[/#]", name.rpartition("::")[2])[0] for name in names})
@@ -145,7 +145,7 @@ class GoTestRunner(TestRunner):
             function = called["function"] if called else ""
 
 
-def _started(command: str) -> Iterator[tuple[int, int]]:
+def _go_test_spans(command: str) -> Iterator[tuple[int, int]]:
     """Of each simple command that is `go test`: where its `test` ends, and where it ends itself."""
     for words, is_piped in simple_commands(command):
         at = next((i for i, word in enumerate(words) if not ASSIGNMENT.match(word.text)), len(words))
@@ -185,7 +185,7 @@ def _by_package(lines: Sequence[str]) -> tuple[dict[str, _Package], list[str]]:
     return packages, others
 
 
-def _results(
+def _collect_results(
     packages: Mapping[str, _Package], sources: "_Sources"
 ) -> tuple[list[tuple[str, Outcome]], list[Failure]]:
     results: list[tuple[str, Outcome]] = []
@@ -204,13 +204,13 @@ def _results(
                 for other, found in package.outcomes.items()
                 if other.startswith(f"{test}/") and found == "failed"
             ]
-            failure = _failure(path, test, "".join(package.said.get(test, [])))
+            failure = _test_failure(path, test, "".join(package.said.get(test, [])))
             if result in {"failed", "error"} and not (inner and not failure.message):
                 failures.append(failure)
     return results, failures
 
 
-def _failure(path: str, test: str, output: str) -> Failure:
+def _test_failure(path: str, test: str, output: str) -> Failure:
     """What a test said: its log, or the panic and its stack."""
     lines = [line for line in strip_escapes(output).split("\n") if not NOISE.match(line)]
     words: list[str] = []
@@ -238,7 +238,7 @@ def _failure(path: str, test: str, output: str) -> Failure:
     )  # fmt: skip
 
 
-def _unbuilt(package: str, text: str, sources: "_Sources") -> list[Failure]:
+def _build_failures(package: str, text: str, sources: "_Sources") -> list[Failure]:
     """A failure for each file of tests of a package that could not be built, with the compiler's words."""
     found = re.search(
         rf"^# {re.escape(package)}(?: .*|)\n(?P<said>(?:(?!# |FAIL\b|ok\b|\?).*\n?)*)", text, re.MULTILINE
@@ -253,7 +253,7 @@ def _unbuilt(package: str, text: str, sources: "_Sources") -> list[Failure]:
     ]
 
 
-def _shown(packages: Mapping[str, _Package], others: Sequence[str], text: str) -> str:
+def _readable_output(packages: Mapping[str, _Package], others: Sequence[str], text: str) -> str:
     """The output as `go test` prints it: of tests, those that failed."""
     lines = [text, *others]
     for package in packages.values():
@@ -272,29 +272,29 @@ class _Sources:
         for place in ("go.mod", "*/go.mod", "*/*/go.mod"):
             for file in sorted(root.glob(place)):
                 inner = file.relative_to(root).as_posix()
-                if found := MODULE.search(self._text(inner)):
+                if found := MODULE.search(self._file_text(inner)):
                     self._modules.setdefault(found[1], posixpath.dirname(inner))
         self._declared: dict[str, dict[str, str]] = {}
 
     def declaring(self, package: str, function: str) -> str:
         """The path of the file that declares the function; "" if none does."""
-        return self._of(package).get(function, "")
+        return self._declared_tests(package).get(function, "")
 
     def tests(self, package: str) -> list[str]:
         """The paths of the files that declare tests, sorted."""
-        return sorted(set(self._of(package).values()))
+        return sorted(set(self._declared_tests(package).values()))
 
-    def _of(self, package: str) -> dict[str, str]:
+    def _declared_tests(self, package: str) -> dict[str, str]:
         if package not in self._declared:
             found: dict[str, str] = {}
-            folder = self._folder(package)
+            folder = self._package_folder(package)
             for file in sorted((self._root / folder).glob("*_test.go")) if folder is not None else ():
                 inner = file.relative_to(self._root).as_posix()
-                found.update(dict.fromkeys(DECLARED.findall(self._text(inner)), inner))
+                found.update(dict.fromkeys(DECLARED.findall(self._file_text(inner)), inner))
             self._declared[package] = found
         return self._declared[package]
 
-    def _folder(self, package: str) -> str | None:
+    def _package_folder(self, package: str) -> str | None:
         """The folder of a package, by the longest module path that it begins with; None if it is of none of the modules."""
         modules = [module for module in self._modules if f"{package}/".startswith(f"{module}/")]
         if not modules:
@@ -302,7 +302,7 @@ class _Sources:
         module = max(modules, key=len)
         return posixpath.join(self._modules[module], package[len(module) + 1 :])
 
-    def _text(self, path: str) -> str:
+    def _file_text(self, path: str) -> str:
         try:
             return safe_open.read_bytes(self._root, path, max_bytes=MAX_FILE).decode("utf-8", "replace")
         except OSError:

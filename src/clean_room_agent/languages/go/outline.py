@@ -15,12 +15,12 @@ class GoOutliner(Outliner):
 
     def names(self, root: Node, source: bytes) -> Iterator[tuple[int, str]]:
         """Names of values and types; a field only counts by what it is a field of."""
-        cursor = QueryCursor(_names())
+        cursor = QueryCursor(_name_query())
         cursor.set_max_start_depth(MAX_DEPTH)
         for node in cursor.captures(root).get("name", ()):
             yield node.start_point[0] + 1, text_of(source, node)
 
 
 @cache
-def _names() -> Query:
+def _name_query() -> Query:
     return Query(Language(tree_sitter_go.language()), "[(identifier) (type_identifier)] @name")

@@ -26,11 +26,11 @@ class GoPackages:
         """See `Modules.find`."""
         if target == OWN_PACKAGE:
             files = self._folders.get(source.rpartition("/")[0], [])
-            return _package(files if source.endswith(TEST_SUFFIX) else _without_tests(files))
-        for module, root in self._modules().items():
+            return _package_ref(files if source.endswith(TEST_SUFFIX) else _without_tests(files))
+        for module, root in self._module_folders().items():
             if target == module or target.startswith(f"{module}/"):
                 folder = f"{root}{target[len(module) :]}".strip("/")
-                found = _package(_without_tests(self._folders.get(folder, [])))
+                found = _package_ref(_without_tests(self._folders.get(folder, [])))
                 if found is not None:
                     return found
         return None
@@ -46,11 +46,11 @@ class GoPackages:
             return Reach(everything=True)
         if not path.endswith(SUFFIX):
             return Reach()
-        modules = [module for module, root in self._modules().items() if root == folder]
+        modules = [module for module, root in self._module_folders().items() if root == folder]
         words = [word for named in (folder, *modules) for word in WORD.findall(named.rpartition("/")[2])]
         return Reach(frozenset(words), frozenset({folder}))
 
-    def _modules(self) -> dict[str, str]:
+    def _module_folders(self) -> dict[str, str]:
         """The folder of each module by its name, the longest name first."""
         if self._roots is None:
             found = {
@@ -69,7 +69,7 @@ def package_names(target: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.replace("-", "_") for one in (last, bare)))
 
 
-def _package(files: Iterable[str]) -> ModuleRef | None:
+def _package_ref(files: Iterable[str]) -> ModuleRef | None:
     found = tuple(files)
     return ModuleRef(None, None, files=found) if found else None
 

@@ -80,74 +80,76 @@ class _Uses:
         for declared in declarations(root):
             start, own = declared.outer.start_byte, -1
             for node in reversed(names_of(declared.node)):
-                own = places.get((start, self._text(node)), -1)
+                own = places.get((start, self._node_text(node)), -1)
                 if own >= 0:
-                    self._define(declared, nested.names[own], own)
+                    self._define_name(declared, nested.names[own], own)
             for member in members_of(declared.node):
-                self._member(member, nested, places)
+                self._add_member(member, nested, places)
             self._found = self.tokens.setdefault(own, set())
-            self._declaration(declared.node)
+            self._visit_declaration(declared.node)
         self.tokens.pop(-1, None)
 
-    def _define(self, declared: Declaration, name: str, place: int) -> None:
+    def _define_name(self, declared: Declaration, name: str, place: int) -> None:
         node = declared.node
         if not declared.word:
-            self._entry(name, place, "f", self._result(node))
+            self._add_entry(name, place, "f", self._result_type(node))
         elif declared.word == "type":
             inner = type_of(node)
             if node.type == "type_alias":
-                self._entry(name, place, "a", "" if inner is None else self._type(inner).removesuffix(":"))
+                self._add_entry(
+                    name, place, "a", "" if inner is None else self._type_expression(inner).removesuffix(":")
+                )
                 return
-            self.definitions[name] = (place, "c", list(self._embedded(inner)))
-            for field, types in self._fields(inner):
-                self._entry(f"{name}.{field}", -1, "v", types)
+            self.definitions[name] = (place, "c", list(self._embedded_types(inner)))
+            for field, types in self._struct_fields(inner):
+                self._add_entry(f"{name}.{field}", -1, "v", types)
         else:
-            self._entry(name, place, "v", self._declared_type(node, Scope()))
+            self._add_entry(name, place, "v", self._declared_type(node, Scope()))
 
-    def _entry(self, name: str, place: int, kind: str, types: str) -> None:
+    def _add_entry(self, name: str, place: int, kind: str, types: str) -> None:
         fits = types and len(types) <= MAX_LENGTH
         self.definitions.setdefault(name, (place, kind, types) if fits else (place, kind))
 
-    def _member(self, member: Node, nested: Nested, places: dict[tuple[int, str], int]) -> None:
-        place = places.get((member.start_byte, self._field(member, "name")), -1)
+    def _add_member(self, member: Node, nested: Nested, places: dict[tuple[int, str], int]) -> None:
+        place = places.get((member.start_byte, self._field_text(member, "name")), -1)
         if place >= 0:
-            self._entry(nested.names[place], place, "f", self._result(member))
+            self._add_entry(nested.names[place], place, "f", self._result_type(member))
 
-    def _result(self, function: Node) -> str:
+    def _result_type(self, function: Node) -> str:
         """The type of what it returns first."""
         result = function.child_by_field_name("result")
         if result is not None and result.type == "parameter_list":
             first = result.named_children[0] if result.named_child_count else None
             result = None if first is None else first.child_by_field_name("type")
-        return "" if result is None else self._type(result)
+        return "" if result is None else self._type_expression(result)
 
-    def _embedded(self, inner: Node | None) -> Iterator[str]:
+    def _embedded_types(self, inner: Node | None) -> Iterator[str]:
         """The types whose members a struct or an interface has as its own."""
         fields = [] if inner is None else inner.named_children
         if inner is not None and inner.type == "struct_type":
             fields = [one for held in fields for one in held.named_children]
         for field in fields:
             if field.type == "type_elem" and field.named_child_count == 1:
-                found = self._type(field.named_children[0])
+                found = self._type_expression(field.named_children[0])
             elif field.type == "field_declaration" and field.child_by_field_name("name") is None:
-                found = self._type(field.child_by_field_name("type"))
+                found = self._type_expression(field.child_by_field_name("type"))
             else:
                 continue
             if found:
                 yield found.removesuffix(":")
 
-    def _fields(self, inner: Node | None) -> Iterator[tuple[str, str]]:
+    def _struct_fields(self, inner: Node | None) -> Iterator[tuple[str, str]]:
         """(name, type) of the fields of a struct; what is embedded has the name of its type."""
         if inner is None or inner.type != "struct_type":
             return
         for field in (one for held in inner.named_children for one in held.named_children):
             if field.type == "field_declaration":
-                types = self._type(field.child_by_field_name("type"))
-                names = [self._text(name) for name in names_of(field)]
+                types = self._type_expression(field.child_by_field_name("type"))
+                names = [self._node_text(name) for name in names_of(field)]
                 for name in names or filter(None, [types.removesuffix(":").rpartition(".")[2]]):
                     yield name, types
 
-    def _type(self, node: Node | None) -> str:
+    def _type_expression(self, node: Node | None) -> str:
         """The expression for a value of a type."""
         kind = "" if node is None else node.type
         if (
@@ -156,57 +158,61 @@ class _Uses:
         ):
             return ""
         if kind == "generic_type":
-            return self._type(node.child_by_field_name("type"))
+            return self._type_expression(node.child_by_field_name("type"))
         if kind in SAME:
-            return self._type(node.named_children[-1] if node.named_child_count else None)
+            return self._type_expression(node.named_children[-1] if node.named_child_count else None)
         if kind in ELEMENTS:
-            element = self._type(node.child_by_field_name("element") or node.child_by_field_name("value"))
+            element = self._type_expression(
+                node.child_by_field_name("element") or node.child_by_field_name("value")
+            )
             return element.removesuffix(":") if element.endswith(":") else ""
-        name = self._text(node)
+        name = self._node_text(node)
         return "" if name in PREDECLARED else f"{name}:"
 
-    def _value(self, node: Node | None, scope: Scope, depth: int = MAX_DEPTH) -> str:
+    def _value_expression(self, node: Node | None, scope: Scope, depth: int = MAX_DEPTH) -> str:
         """The expression for a value, in terms of what the package knows; "" if unknown."""
         read = None if node is None or depth == 0 else self._values.get(node.type)
         found = "" if node is None or read is None else read(self, node, scope, depth - 1)
         return found if len(found) <= MAX_LENGTH else ""
 
-    def _named(self, node: Node, scope: Scope, _depth: int) -> str:
-        name = self._text(node)
+    def _identifier_value(self, node: Node, scope: Scope, _depth: int) -> str:
+        name = self._node_text(node)
         return scope.get(name, "" if name in PREDECLARED else name)
 
-    def _selected(self, node: Node, scope: Scope, depth: int) -> str:
-        before = self._value(node.child_by_field_name("operand"), scope, depth)
-        return before and f"{before}.{self._field(node, 'field')}"
+    def _selector_value(self, node: Node, scope: Scope, depth: int) -> str:
+        before = self._value_expression(node.child_by_field_name("operand"), scope, depth)
+        return before and f"{before}.{self._field_text(node, 'field')}"
 
-    def _called(self, node: Node, scope: Scope, depth: int) -> str:
+    def _call_value(self, node: Node, scope: Scope, depth: int) -> str:
         called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if self._field(node, "function") in {"new", "make"}:
-            return self._type(arguments.named_child(0) if arguments and arguments.named_child_count else None)
-        before = self._value(called, scope, depth)
+        if self._field_text(node, "function") in {"new", "make"}:
+            return self._type_expression(
+                arguments.named_child(0) if arguments and arguments.named_child_count else None
+            )
+        before = self._value_expression(called, scope, depth)
         return before and f"{before}()"
 
-    def _typed(self, node: Node, _scope: Scope, _depth: int) -> str:
-        return self._type(node.child_by_field_name("type"))
+    def _typed_value(self, node: Node, _scope: Scope, _depth: int) -> str:
+        return self._type_expression(node.child_by_field_name("type"))
 
-    def _indexed(self, node: Node, scope: Scope, depth: int) -> str:
-        before = self._value(node.child_by_field_name("operand"), scope, depth)
+    def _indexed_value(self, node: Node, scope: Scope, depth: int) -> str:
+        before = self._value_expression(node.child_by_field_name("operand"), scope, depth)
         return before and f"{before}[]:"
 
-    def _same(self, node: Node, scope: Scope, depth: int) -> str:
+    def _operand_value(self, node: Node, scope: Scope, depth: int) -> str:
         inner = node.child_by_field_name("operand") or (
             node.named_child(0) if node.named_child_count else None
         )
-        return self._value(inner, scope, depth)
+        return self._value_expression(inner, scope, depth)
 
     def _declared_type(self, spec: Node, scope: Scope) -> str:
         written = spec.child_by_field_name("type")
         value = spec.child_by_field_name("value")
         if written is not None or value is None:
-            return self._type(written)
-        return self._value(value.named_children[0] if value.named_child_count else None, scope)
+            return self._type_expression(written)
+        return self._value_expression(value.named_children[0] if value.named_child_count else None, scope)
 
-    def _declaration(self, node: Node) -> None:
+    def _visit_declaration(self, node: Node) -> None:
         """Note what a declaration of the top level uses."""
         scope = Scope()
         if node.type == "method_declaration":
@@ -214,68 +220,72 @@ class _Uses:
             receiver = node.child_by_field_name("receiver")
             for parameter in [] if receiver is None else receiver.named_children:
                 for name in names_of(parameter):
-                    scope[self._text(name)] = f"{receiver_of(node)}:"
+                    scope[self._node_text(name)] = f"{receiver_of(node)}:"
         own = {name.start_byte for name in names_of(node)}
         for child in node.named_children:
             if child.start_byte not in own and child != node.child_by_field_name("receiver"):
-                self._visit(child, scope, MAX_DEPTH)
+                self._visit_node(child, scope, MAX_DEPTH)
         self._found.discard("_")
 
-    def _visit(self, node: Node | None, scope: Scope, depth: int, *, called: bool = False) -> None:
+    def _visit_node(self, node: Node | None, scope: Scope, depth: int, *, called: bool = False) -> None:
         """Note what a node uses; what it declares becomes a local of `scope`."""
         read = None if node is None or depth == 0 else self._visits.get(node.type)
         if node is None or depth == 0:
             return
         if called and node.type in {"identifier", "selector_expression"}:
-            (self._selector if node.type == "selector_expression" else self._name)(
+            (self._visit_selector if node.type == "selector_expression" else self._visit_name)(
                 node, scope, depth - 1, "("
             )
         elif read is not None:
             read(self, node, scope, depth - 1)
         else:
-            self._inside(node, scope.new_child() if node.type in SCOPES else scope, depth - 1)
+            self._visit_children(node, scope.new_child() if node.type in SCOPES else scope, depth - 1)
 
-    def _name(self, node: Node, scope: Scope, _depth: int, call: str = "") -> None:
-        name = self._text(node)
+    def _visit_name(self, node: Node, scope: Scope, _depth: int, call: str = "") -> None:
+        name = self._node_text(node)
         if name not in scope and name not in PREDECLARED:
             self._found.add(f"{name}{call}")
 
-    def _qualified(self, node: Node, _scope: Scope, _depth: int) -> None:
-        self._take(self._field(node, "package"), self._field(node, "name"))
-        self._found.add(self._text(node))
+    def _visit_qualified_type(self, node: Node, _scope: Scope, _depth: int) -> None:
+        self._add_taken(self._field_text(node, "package"), self._field_text(node, "name"))
+        self._found.add(self._node_text(node))
 
-    def _call(self, node: Node, scope: Scope, depth: int) -> None:
-        self._visit(node.child_by_field_name("function"), scope, depth, called=True)
+    def _visit_call(self, node: Node, scope: Scope, depth: int) -> None:
+        self._visit_node(node.child_by_field_name("function"), scope, depth, called=True)
         for child in node.named_children[1:]:
-            self._visit(child, scope, depth)
+            self._visit_node(child, scope, depth)
 
-    def _keyed(self, node: Node, scope: Scope, depth: int) -> None:
+    def _visit_keyed_element(self, node: Node, scope: Scope, depth: int) -> None:
         """A key that is a name is taken for that of a field."""
         key, *values = node.named_children
         if key.named_child_count and key.named_children[0].type != "identifier":
             values.append(key)
         for child in values:
-            self._visit(child, scope, depth)
+            self._visit_node(child, scope, depth)
 
-    def _closure(self, node: Node, scope: Scope, depth: int) -> None:
-        self._inside(node, scope.new_child(), depth)
+    def _visit_closure(self, node: Node, scope: Scope, depth: int) -> None:
+        self._visit_children(node, scope.new_child(), depth)
 
-    def _binding(self, node: Node, scope: Scope, depth: int) -> None:
-        self._inside(node, scope, depth)
-        self._bind(node, scope)
+    def _visit_binding(self, node: Node, scope: Scope, depth: int) -> None:
+        self._visit_children(node, scope, depth)
+        self._bind_names(node, scope)
 
-    def _parameter(self, node: Node, scope: Scope, depth: int) -> None:
-        types = self._type(node.child_by_field_name("type")) if node.type == "parameter_declaration" else ""
-        self._visit(node.child_by_field_name("type"), scope, depth)
-        scope.update(dict.fromkeys(map(self._text, names_of(node)), types))
+    def _visit_parameter(self, node: Node, scope: Scope, depth: int) -> None:
+        types = (
+            self._type_expression(node.child_by_field_name("type"))
+            if node.type == "parameter_declaration"
+            else ""
+        )
+        self._visit_node(node.child_by_field_name("type"), scope, depth)
+        scope.update(dict.fromkeys(map(self._node_text, names_of(node)), types))
 
-    def _inside(self, node: Node, scope: Scope, depth: int) -> None:
-        bound = {name.start_byte for name in self._bound(node)}
+    def _visit_children(self, node: Node, scope: Scope, depth: int) -> None:
+        bound = {name.start_byte for name in self._bound_names(node)}
         for child in node.named_children:
             if child.start_byte not in bound:
-                self._visit(child, scope, depth)
+                self._visit_node(child, scope, depth)
 
-    def _bound(self, node: Node) -> Sequence[Node]:
+    def _bound_names(self, node: Node) -> Sequence[Node]:
         """The names that a statement gives to values."""
         if node.type in {"var_spec", "const_spec"}:
             return names_of(node)
@@ -283,17 +293,17 @@ class _Uses:
         declares = node.type == "short_var_declaration" or any(child.type == ":=" for child in node.children)
         return left.named_children if left is not None and declares else ()
 
-    def _bind(self, node: Node, scope: Scope) -> None:
-        names = [self._text(name) for name in self._bound(node)]
+    def _bind_names(self, node: Node, scope: Scope) -> None:
+        names = [self._node_text(name) for name in self._bound_names(node)]
         right = node.child_by_field_name("right") or node.child_by_field_name("value")
         if node.type == "range_clause":
-            held = self._value(right, scope)
+            held = self._value_expression(right, scope)
             values = ["", f"{held}[]:" if held else ""]
         elif node.type in {"var_spec", "const_spec"} and node.child_by_field_name("type") is not None:
-            values = [self._type(node.child_by_field_name("type"))] * len(names)
+            values = [self._type_expression(node.child_by_field_name("type"))] * len(names)
         else:
             given = [] if right is None or node.type == "receive_statement" else right.named_children
-            values = [self._value(one, scope) for one in given]
+            values = [self._value_expression(one, scope) for one in given]
         scope.update({name: values[at] if at < len(values) else "" for at, name in enumerate(names)})
 
     def _type_switch(self, node: Node, scope: Scope, depth: int) -> None:
@@ -302,64 +312,66 @@ class _Uses:
             inner = scope.new_child()
             if alias is not None:
                 types = child.children_by_field_name("type")
-                inner[self._text(alias)] = self._type(types[0]) if len(types) == 1 else ""
-            self._inside(child, inner, depth) if child.named_child_count else self._visit(child, inner, depth)
+                inner[self._node_text(alias)] = self._type_expression(types[0]) if len(types) == 1 else ""
+            self._visit_children(child, inner, depth) if child.named_child_count else self._visit_node(
+                child, inner, depth
+            )
 
-    def _selector(self, node: Node, scope: Scope, depth: int, call: str = "") -> None:
+    def _visit_selector(self, node: Node, scope: Scope, depth: int, call: str = "") -> None:
         fields: list[str] = []
         operand: Node | None = node
         while operand is not None and operand.type == "selector_expression":
-            fields.insert(0, self._field(operand, "field"))
+            fields.insert(0, self._field_text(operand, "field"))
             operand = operand.child_by_field_name("operand")
         steps = f".{'.'.join(fields)}{call}"
         if operand is not None and operand.type == "identifier":
-            name = self._text(operand)
+            name = self._node_text(operand)
             if name not in scope:
-                self._take(name, fields[0])
+                self._add_taken(name, fields[0])
                 self._found.add(f"{name}{steps}")
             else:
                 self._found.add(f"{scope[name] or UNKNOWN}|{steps}")
             return
-        self._visit(operand, scope, depth)
-        self._found.add(f"{self._value(operand, scope) or UNKNOWN}|{steps}")
+        self._visit_node(operand, scope, depth)
+        self._found.add(f"{self._value_expression(operand, scope) or UNKNOWN}|{steps}")
 
-    def _take(self, package: str, name: str) -> None:
+    def _add_taken(self, package: str, name: str) -> None:
         for target, _ in self.imports.get(package, ()):
             self.taken.setdefault(target, set()).add(name)
 
-    def _field(self, node: Node, field: str) -> str:
+    def _field_text(self, node: Node, field: str) -> str:
         found = node.child_by_field_name(field)
-        return "" if found is None else self._text(found)
+        return "" if found is None else self._node_text(found)
 
-    def _text(self, node: Node) -> str:
+    def _node_text(self, node: Node) -> str:
         return "".join(self._source[node.start_byte : node.end_byte].decode("utf-8", "replace").split())
 
     _values: ClassVar[Mapping[str, Callable[["_Uses", Node, Scope, int], str]]] = {
-        "identifier": _named,
-        "selector_expression": _selected,
-        "call_expression": _called,
+        "identifier": _identifier_value,
+        "selector_expression": _selector_value,
+        "call_expression": _call_value,
         **dict.fromkeys(
-            ("composite_literal", "type_assertion_expression", "type_conversion_expression"), _typed
+            ("composite_literal", "type_assertion_expression", "type_conversion_expression"), _typed_value
         ),
-        "index_expression": _indexed,
-        **dict.fromkeys(("unary_expression", "slice_expression", "parenthesized_expression"), _same),
+        "index_expression": _indexed_value,
+        **dict.fromkeys(("unary_expression", "slice_expression", "parenthesized_expression"), _operand_value),
     }
     """How the expression for a value is read."""
     _visits: ClassVar[Mapping[str, Callable[["_Uses", Node, Scope, int], None]]] = {
-        **dict.fromkeys(("identifier", "type_identifier"), _name),
-        "qualified_type": _qualified,
-        "selector_expression": _selector,
-        "call_expression": _call,
-        "keyed_element": _keyed,
+        **dict.fromkeys(("identifier", "type_identifier"), _visit_name),
+        "qualified_type": _visit_qualified_type,
+        "selector_expression": _visit_selector,
+        "call_expression": _visit_call,
+        "keyed_element": _visit_keyed_element,
         "type_switch_statement": _type_switch,
-        "func_literal": _closure,
+        "func_literal": _visit_closure,
         **dict.fromkeys(
             ("short_var_declaration", "range_clause", "receive_statement", "var_spec", "const_spec"),
-            _binding,
+            _visit_binding,
         ),
         **dict.fromkeys(
             ("parameter_declaration", "variadic_parameter_declaration", "type_parameter_declaration"),
-            _parameter,
+            _visit_parameter,
         ),
     }
     """What is noted of a node; of others, what is noted of their children."""

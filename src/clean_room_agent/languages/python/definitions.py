@@ -53,13 +53,13 @@ ESCAPE = re.compile(
 def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> ParsedFile:
     """Turn captured nodes into definitions, comments and imports."""
     functions, classes = captures.get("function", []), captures.get("class", [])
-    outer = _decorated(captures.get("decorated", ()))
-    definitions = [_definition(node, "function", outer, source) for node in functions]
-    definitions.extend(_definition(node, "class", outer, source) for node in classes)
+    outer = _decorated_definitions(captures.get("decorated", ()))
+    definitions = [_make_definition(node, "function", outer, source) for node in functions]
+    definitions.extend(_make_definition(node, "class", outer, source) for node in classes)
     for node in _shared_assignments(captures.get("assignment", []), functions, classes):
-        definitions.extend(_variables(node, source))
+        definitions.extend(_variable_definitions(node, source))
     for node in captures.get("alias", ()):
-        definitions.extend(_alias(node, source))
+        definitions.extend(_alias_definitions(node, source))
     return ParsedFile(
         definitions=definitions,
         comments=merge_line_comments(
@@ -77,7 +77,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> P
     )
 
 
-def _decorated(nodes: Iterable[Node]) -> dict[int, Node]:
+def _decorated_definitions(nodes: Iterable[Node]) -> dict[int, Node]:
     """Decorated definitions, by the byte at which they begin without their decorators."""
     found = {}
     for node in nodes:
@@ -87,7 +87,7 @@ def _decorated(nodes: Iterable[Node]) -> dict[int, Node]:
     return found
 
 
-def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes) -> Definition:
+def _make_definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes) -> Definition:
     start, end = node.byte_range
     body = node.child_by_field_name("body")
     written = NAME.match(source, start)
@@ -104,7 +104,7 @@ def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes
         if source[begins : begins + 1] in DOC_BEGINS:
             doc = docstring_of(body, source)
     return Definition(
-        _name(node, source) if written is None else written[1].decode("utf-8", "replace"),
+        _definition_name(node, source) if written is None else written[1].decode("utf-8", "replace"),
         kind,
         outer.start_byte,
         end,
@@ -117,7 +117,7 @@ def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes
     )
 
 
-def _name(node: Node, source: bytes) -> str:
+def _definition_name(node: Node, source: bytes) -> str:
     name = node.child_by_field_name("name")
     return "" if name is None else text_of(source, name)
 
@@ -131,7 +131,7 @@ def _shared_assignments(
     assignments: Sequence[Node], functions: Sequence[Node], classes: Sequence[Node]
 ) -> Iterator[Node]:
     """Assignments at module or class level, in the order of the file."""
-    assignments = sorted(assignments, key=_start)
+    assignments = sorted(assignments, key=_node_start)
     starts = [node.start_byte for node in assignments]
     inner_classes = sorted(node.byte_range for node in classes)
     place = 0
@@ -151,11 +151,11 @@ def _is_local(node: Node, scopes: list[tuple[int, int, bool]]) -> bool:
     return max(around)[2]
 
 
-def _start(node: Node) -> int:
+def _node_start(node: Node) -> int:
     return node.start_byte
 
 
-def _variables(node: Node, source: bytes) -> list[Definition]:
+def _variable_definitions(node: Node, source: bytes) -> list[Definition]:
     annotation = node.child_by_field_name("type")
     kind = "variable"
     if annotation is not None and text_of(source, annotation).rpartition(".")[2].strip("'\"") == "TypeAlias":
@@ -164,11 +164,11 @@ def _variables(node: Node, source: bytes) -> list[Definition]:
     signature = _assignment_signature(node, annotation, source)
     return [
         Definition(name, kind, start, end, node.start_point[0] + 1, last_line(node), signature)
-        for name in _targets(node, source)
+        for name in _assigned_names(node, source)
     ]
 
 
-def _targets(node: Node, source: bytes) -> list[str]:
+def _assigned_names(node: Node, source: bytes) -> list[str]:
     """The names that an assignment binds, including all of a chain (`a = b = 1`)."""
     names: list[str] = []
     assignment: Node | None = node
@@ -202,7 +202,7 @@ def _assignment_signature(node: Node, annotation: Node | None, source: bytes) ->
     return source[start : head.end_byte].decode("utf-8", "replace") + " = ..."
 
 
-def _alias(node: Node, source: bytes) -> list[Definition]:
+def _alias_definitions(node: Node, source: bytes) -> list[Definition]:
     left = node.child_by_field_name("left")
     if left is None:
         return []
@@ -227,28 +227,28 @@ def _imports(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) 
         start = node.start_byte
         is_guarded = any(first <= start < last for first, last in guarded)
         kind = "type_ref" if is_guarded else "import"
-        pairs = [_imported(one, source) for one in node.children_by_field_name("name") if one.is_named]
+        pairs = [_imported_name(one, source) for one in node.children_by_field_name("name") if one.is_named]
         if any(child.type == "wildcard_import" for child in node.children):
             pairs = [("*", "")]
         module = node.child_by_field_name("module_name")
         if module is not None:
             names = tuple([name for name, _ in pairs])
             aliases = tuple([alias or name for name, alias in pairs])
-            found.append(RawImport(_joined(module, source), names, kind, aliases, start))
+            found.append(RawImport(_dotted_name(module, source), names, kind, aliases, start))
         else:
             found.extend(RawImport(name, (), kind, (alias,) if alias else (), start) for name, alias in pairs)
     found.sort(key=_import_start)
     return found
 
 
-def _imported(name: Node, source: bytes) -> tuple[str, str]:
+def _imported_name(name: Node, source: bytes) -> tuple[str, str]:
     """An imported name, and what it is called here, "" for the same."""
     alias = name.child_by_field_name("alias")
     inner = name.child_by_field_name("name")
-    return _joined(inner or name, source), "" if alias is None else text_of(source, alias)
+    return _dotted_name(inner or name, source), "" if alias is None else text_of(source, alias)
 
 
-def _joined(name: Node, source: bytes) -> str:
+def _dotted_name(name: Node, source: bytes) -> str:
     """A dotted name, which may have spaces or the end of a line around its dots."""
     return "".join(text_of(source, name).replace("\\", "").split())
 
@@ -298,14 +298,14 @@ def docstring_of(block: Node, source: bytes) -> str:
         return ""
     string = first.named_child(0)
     if string.type == "string":
-        return dedented(_literal(source, string.start_byte, string.end_byte))
+        return dedented(_literal_text(source, string.start_byte, string.end_byte))
     if string.type == "concatenated_string":
         parts = [child for child in string.named_children if child.type == "string"]
-        return dedented("".join(_literal(source, part.start_byte, part.end_byte) for part in parts))
+        return dedented("".join(_literal_text(source, part.start_byte, part.end_byte) for part in parts))
     return ""
 
 
-def _literal(source: bytes, start: int, end: int) -> str:
+def _literal_text(source: bytes, start: int, end: int) -> str:
     """Evaluate a string literal that may be a docstring; "" for bytes and f-strings."""
     opening = OPENING.match(source, start, end)
     if opening is None:

@@ -47,7 +47,7 @@ class PythonOutliner(Outliner):
 
         An attribute only counts for `self` and `cls`, and the name of an argument does not count.
         """
-        cursor = QueryCursor(_query(PYTHON_NAMES))
+        cursor = QueryCursor(_compile_query(PYTHON_NAMES))
         cursor.set_max_start_depth(MAX_DEPTH)
         found = cursor.captures(root)
         own = {match.start(1) for match in OWN_ATTRIBUTE.finditer(source)}
@@ -83,12 +83,12 @@ class PythonOutliner(Outliner):
 
 
 @cache
-def _query(source: str) -> Query:
+def _compile_query(source: str) -> Query:
     return Query(Language(tree_sitter_python.language()), source)
 
 
 def _fixtures_named(root: Node, source: bytes) -> Iterator[tuple[int, str]]:
-    for call in QueryCursor(_query("(call) @call")).captures(root).get("call", ()):
+    for call in QueryCursor(_compile_query("(call) @call")).captures(root).get("call", ()):
         callee, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         if callee is not None and arguments is not None and text_of(source, callee).endswith("usefixtures"):
             for name in USED_FIXTURES.findall(text_of(source, arguments)):

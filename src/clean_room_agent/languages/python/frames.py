@@ -23,9 +23,9 @@ def frames_in(text: str) -> Iterator[StackFrame]:
         if definition and not function:
             function = definition[1]
         if match := TRACEBACK_FRAME.match(line):
-            found.append(_frame(match, ""))
+            found.append(_stack_frame(match, ""))
         elif match := PYTEST_FRAME.fullmatch(line):
-            found.append(_frame(match, function))
+            found.append(_stack_frame(match, function))
             function = ""
     return reversed(found)
 
@@ -41,5 +41,5 @@ def words_after_frames(text: str) -> str:
     return "\n".join(rest[start:])
 
 
-def _frame(match: re.Match[str], function: str) -> StackFrame:
+def _stack_frame(match: re.Match[str], function: str) -> StackFrame:
     return StackFrame(path=match["path"], line=int(match["line"]), function=match["function"] or function)

@@ -41,7 +41,7 @@ class PythonModules:
         self._children: dict[tuple[str, str], ModuleRef | None] = {}
         self._roots: dict[str, str] = {}
         self._searched: dict[str, tuple[tuple[str, bool], ...]] = {}
-        self._folders = _folders(self._paths)
+        self._folders = _module_folders(self._paths)
         self._tops: dict[str, list[str]] | None = None
         self._names: dict[str, set[str]] | None = None
         self._projects: tuple[str, ...] | None = None
@@ -52,10 +52,10 @@ class PythonModules:
         try:
             found = self._memo[key]
         except KeyError:
-            found = self._memo[key] = self._find(*key, itself="")
+            found = self._memo[key] = self._resolve_target(*key, itself="")
         if found is not None and found.file == source and target[0] != "." and not self._in_package(key[0]):
             # A script that shares its name with a library imports the library, not itself.
-            return self._find(*key, itself=source)
+            return self._resolve_target(*key, itself=source)
         return found
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
@@ -68,7 +68,7 @@ class PythonModules:
         try:
             return self._children[folder, name]
         except KeyError:
-            found = self._children[folder, name] = self._module(folder, name)
+            found = self._children[folder, name] = self._find_module(folder, name)
             return found
 
     def names_in(self, folder: str) -> frozenset[str]:
@@ -113,114 +113,122 @@ class PythonModules:
     def _has_project_file(self, folder: str) -> bool:
         return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
 
-    def _find(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
+    def _resolve_target(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
         name = target.lstrip(".")
         level = len(target) - len(name)
         parts = name.split(".") if name else []
         if level:
-            return self._relative(folder, level, parts)
+            return self._resolve_relative(folder, level, parts)
         if not parts or not all(parts) or parts[0] in LOADED:
             return None
-        return self._absolute(folder, parts, itself)
+        return self._resolve_absolute(folder, parts, itself)
 
-    def _relative(self, folder: str, level: int, parts: list[str]) -> ModuleRef | None:
+    def _resolve_relative(self, folder: str, level: int, parts: list[str]) -> ModuleRef | None:
         for _ in range(level - 1):
             if not folder:
                 return None
             folder = folder.rpartition("/")[0]
-        package = _in(folder, "__init__.py")
+        package = _join_path(folder, "__init__.py")
         if package not in self._paths:
-            package = _in(folder, "__init__.pyi")
-        return self._down(ModuleRef(package if package in self._paths else None, folder), parts)
+            package = _join_path(folder, "__init__.pyi")
+        return self._find_submodule(ModuleRef(package if package in self._paths else None, folder), parts)
 
-    def _absolute(self, folder: str, parts: list[str], itself: str) -> ModuleRef | None:
+    def _resolve_absolute(self, folder: str, parts: list[str], itself: str) -> ModuleRef | None:
         top = parts[0]
         own = self._root_of(folder)
-        found = self._module(own, top)
+        found = self._find_module(own, top)
         if top in sys.stdlib_module_names:
             return (
-                None if found is None or not self._shadows(folder, own, top) else self._down(found, parts[1:])
+                None
+                if found is None or not self._shadows_stdlib(folder, own, top)
+                else self._find_submodule(found, parts[1:])
             )
         on_path: list[str] = []
         beside: list[str] = []
         packages: list[ModuleRef] = []
-        for root, takes_modules in self._search(own):
-            found = self._module(root, top)
+        for root, takes_modules in self._search_roots(own):
+            found = self._find_module(root, top)
             if found is None or (itself and found.file == itself):
                 continue
             if found.file is None:
-                (on_path if takes_modules else beside).append(_in(root, top))
+                (on_path if takes_modules else beside).append(_join_path(root, top))
             elif takes_modules:
-                return self._down(found, parts[1:])
+                return self._find_submodule(found, parts[1:])
             elif found.folder is not None:
                 packages.append(found)
-        if self._down(_namespace(on_path, ()), parts[1:]) is not None:
+        if self._find_submodule(_namespace_ref(on_path, ()), parts[1:]) is not None:
             return self._in_spaces(on_path, parts, itself)
-        inside = (self._down(package, parts[1:]) for package in packages)
+        inside = (self._find_submodule(package, parts[1:]) for package in packages)
         first = next((ref for ref in inside if ref is not None), None)
         return first or self._in_spaces([*on_path, *beside], parts, itself)
 
     def _in_spaces(self, folders: list[str], parts: list[str], itself: str) -> ModuleRef | None:
         """Look in a namespace package with these portions, or elsewhere in the repository."""
-        far = [one for one in self._far(parts[0]) if one not in folders]
-        found = self._down(_namespace(folders, far), parts[1:])
+        far = [one for one in self._namespace_folders(parts[0]) if one not in folders]
+        found = self._find_submodule(_namespace_ref(folders, far), parts[1:])
         if found is not None and found.file is not None:
             return found
-        other = self._elsewhere(parts, itself)
-        return other if found is None or (other is not None and self._holds(folders, other)) else found
+        other = self._find_elsewhere(parts, itself)
+        return (
+            other
+            if found is None or (other is not None and self._project_contains(folders, other))
+            else found
+        )
 
-    def _holds(self, folders: list[str], ref: ModuleRef) -> bool:
+    def _project_contains(self, folders: list[str], ref: ModuleRef) -> bool:
         """Whether the first folder is a project that contains `ref`: `core` for `core/src/core/__init__.py`."""
         file = ref.file or ""
         return all(self._has_project_file(one) and file.startswith(f"{one}/") for one in folders[:1])
 
-    def _far(self, top: str) -> list[str]:
+    def _namespace_folders(self, top: str) -> list[str]:
         """Folders of that name without `__init__` in the roots of projects."""
-        found = ((root, self._module(root, top)) for root in self._project_roots())
-        return [_in(root, top) for root, ref in found if ref is not None and ref.file is None]
+        found = ((root, self._find_module(root, top)) for root in self._project_roots())
+        return [_join_path(root, top) for root, ref in found if ref is not None and ref.file is None]
 
     def _in_portions(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         near = (ref.folder or "", *ref.portions) if ref.folder not in ref.far else ()
         spaces = []
         for folder in near:
-            found = self._module(folder, name)
+            found = self._find_module(folder, name)
             if found is not None and found.file is not None:
                 return found
             if found is not None:
-                spaces.append(_in(folder, name))
-        others = [(folder, self._module(folder, name)) for folder in ref.far]
+                spaces.append(_join_path(folder, name))
+        others = [(folder, self._find_module(folder, name)) for folder in ref.far]
         files = [found for _, found in others if found is not None and found.file is not None]
         if len(files) == 1 and not spaces:
             return files[0]
-        far = [_in(folder, name) for folder, found in others if found is not None and found.file is None]
-        return _namespace(spaces, far)
+        far = [
+            _join_path(folder, name) for folder, found in others if found is not None and found.file is None
+        ]
+        return _namespace_ref(spaces, far)
 
-    def _shadows(self, folder: str, own: str, top: str) -> bool:
+    def _shadows_stdlib(self, folder: str, own: str, top: str) -> bool:
         """Whether a file in the root `own` takes precedence over a module of the standard library."""
-        found = self._module(own, top)
+        found = self._find_module(own, top)
         if found is None or found.file is None:
             return False
-        return own == folder or f"{folder}/".startswith(_in(own, top) + "/")
+        return own == folder or f"{folder}/".startswith(_join_path(own, top) + "/")
 
-    def _elsewhere(self, parts: list[str], itself: str) -> ModuleRef | None:
+    def _find_elsewhere(self, parts: list[str], itself: str) -> ModuleRef | None:
         top = parts[0]
         roots = self._top_roots().get(top, ())
-        found = [self._module(root, top) for root in roots]
+        found = [self._find_module(root, top) for root in roots]
         regular = [ref for ref in found if ref is not None and ref.file not in {None, itself}]
         packages = [ref for ref in regular if ref.folder is not None]
         for refs in (packages, regular):
             if len(refs) == 1:
-                return self._down(refs[0], parts[1:])
+                return self._find_submodule(refs[0], parts[1:])
         return None
 
-    def _down(self, ref: ModuleRef | None, parts: list[str]) -> ModuleRef | None:
+    def _find_submodule(self, ref: ModuleRef | None, parts: list[str]) -> ModuleRef | None:
         for part in parts:
             if ref is None:
                 return None
             ref = self.child(ref, part)
         return ref
 
-    def _module(self, folder: str, name: str) -> ModuleRef | None:
+    def _find_module(self, folder: str, name: str) -> ModuleRef | None:
         """Look up `name` in the folder: packages before modules, sources before stubs, bare folders last."""
         base = f"{folder}/{name}" if folder else name
         paths = self._paths
@@ -236,7 +244,10 @@ class PythonModules:
         return ModuleRef(None, base) if is_folder else None
 
     def _in_package(self, folder: str) -> bool:
-        return _in(folder, "__init__.py") in self._paths or _in(folder, "__init__.pyi") in self._paths
+        return (
+            _join_path(folder, "__init__.py") in self._paths
+            or _join_path(folder, "__init__.pyi") in self._paths
+        )
 
     def _root_of(self, folder: str) -> str:
         """The folder that contains the outermost package around `folder`, or `folder` if it is not in a package."""
@@ -248,7 +259,7 @@ class PythonModules:
             self._roots[folder] = root
         return root
 
-    def _search(self, own: str) -> tuple[tuple[str, bool], ...]:
+    def _search_roots(self, own: str) -> tuple[tuple[str, bool], ...]:
         """The roots to look in, and whether plain modules count there."""
         roots = self._searched.get(own)
         if roots is None:
@@ -262,8 +273,8 @@ class PythonModules:
         yield own, True
         for folder in above(own):
             if folder != own:
-                yield folder, self._is_project(folder) or _in(folder, "conftest.py") in self._paths
-            below = (_in(folder, name) for name in SOURCE_FOLDERS)
+                yield folder, self._is_project(folder) or _join_path(folder, "conftest.py") in self._paths
+            below = (_join_path(folder, name) for name in SOURCE_FOLDERS)
             yield from ((root, True) for root in below if root in self._folders and self._is_project(root))
 
     def _is_project(self, folder: str) -> bool:
@@ -297,7 +308,7 @@ def _last_word(folder: str) -> list[str]:
     return WORD.findall(folder.rpartition("/")[2])
 
 
-def _folders(paths: Iterable[str]) -> frozenset[str]:
+def _module_folders(paths: Iterable[str]) -> frozenset[str]:
     """All folders that contain a module, directly or further down."""
     folders: set[str] = {path.rpartition("/")[0] for path in paths if path.endswith(SUFFIXES)}
     for folder in list(folders):
@@ -307,10 +318,10 @@ def _folders(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(folders)
 
 
-def _namespace(near: Sequence[str], far: Sequence[str]) -> ModuleRef | None:
+def _namespace_ref(near: Sequence[str], far: Sequence[str]) -> ModuleRef | None:
     folders = near or far
     return ModuleRef(None, folders[0], tuple(near[1:]), tuple(far)) if folders else None
 
 
-def _in(folder: str, name: str) -> str:
+def _join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name

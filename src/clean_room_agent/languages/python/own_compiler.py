@@ -51,13 +51,13 @@ def undefined_names(text: str) -> Mapping[str, int] | None:
     nodes = list(ast.walk(tree))
     if _may_define_anything(nodes):
         return None
-    scopes = list(_scopes(table))
-    defined = {one.get_name() for one in table.get_symbols() if _binds(one)}
+    scopes = list(_walk_scopes(table))
+    defined = {one.get_name() for one in table.get_symbols() if _binds_name(one)}
     defined |= {
         one.get_name()
         for scope in scopes
         for one in scope.get_symbols()
-        if one.is_declared_global() and _binds(one)
+        if one.is_declared_global() and _binds_name(one)
     }
     used = {
         one.get_name()
@@ -65,7 +65,7 @@ def undefined_names(text: str) -> Mapping[str, int] | None:
         for one in scope.get_symbols()
         if one.is_referenced() and (one.is_global() or scope is table)
     }
-    unknown = used - defined - set(dir(builtins)) - NEWER_NAMES - INSTALLED - _excused(tree, nodes)
+    unknown = used - defined - set(dir(builtins)) - NEWER_NAMES - INSTALLED - _excused_names(tree, nodes)
     lines: dict[str, int] = {}
     for node in nodes:
         if isinstance(node, ast.Name) and node.id in unknown:
@@ -73,14 +73,14 @@ def undefined_names(text: str) -> Mapping[str, int] | None:
     return {name: line for name, line in lines.items() if not (name.startswith("__") and name.endswith("__"))}
 
 
-def _binds(symbol: symtable.Symbol) -> bool:
+def _binds_name(symbol: symtable.Symbol) -> bool:
     return symbol.is_assigned() or symbol.is_imported() or symbol.is_parameter()
 
 
-def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+def _walk_scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     yield table
     for child in table.get_children():
-        yield from _scopes(child)
+        yield from _walk_scopes(child)
 
 
 def _may_define_anything(nodes: Iterable[ast.AST]) -> bool:
@@ -91,7 +91,7 @@ def _may_define_anything(nodes: Iterable[ast.AST]) -> bool:
     )
 
 
-def _excused(tree: ast.Module, nodes: Iterable[ast.AST]) -> set[str]:
+def _excused_names(tree: ast.Module, nodes: Iterable[ast.AST]) -> set[str]:
     """Names that may be missing: they are tried, or stand in annotations that are never evaluated."""
     tried = {
         name.id

@@ -63,7 +63,7 @@ def _pytest_command(files: RepositoryFiles) -> str:
             return ""
         if not files.python_tests:
             return _hatch_script(files)
-    return _hatch_script(files) or _pytest(files)
+    return _hatch_script(files) or _default_pytest_command(files)
 
 
 def _unittest_command(files: RepositoryFiles) -> str:
@@ -75,14 +75,14 @@ def _unittest_command(files: RepositoryFiles) -> str:
     if any("import pytest" in text or "from pytest" in text for text in texts):
         return ""
     options = _unittest_options(files) if any("unittest" in text for text in texts) else None
-    return "" if options is None else f"{_interpreter(files)} -m unittest {options}"
+    return "" if options is None else f"{_python_command(files)} -m unittest {options}"
 
 
 def _own_command(files: RepositoryFiles) -> str:
     """That of Django or nose2; "" where neither is used."""
     if "manage.py" in files.paths:
-        return f"{_interpreter(files)} manage.py test"
-    return f"{_interpreter(files)} -m nose2 -v" if files.first(("nose2.cfg", "unittest.cfg")) else ""
+        return f"{_python_command(files)} manage.py test"
+    return f"{_python_command(files)} -m nose2 -v" if files.first(("nose2.cfg", "unittest.cfg")) else ""
 
 
 def _configures_pytest(files: RepositoryFiles) -> bool:
@@ -112,7 +112,7 @@ def _outside_packages(files: RepositoryFiles, folder: str) -> str:
     return folder
 
 
-def _environment(files: RepositoryFiles) -> str:
+def _environment_python(files: RepositoryFiles) -> str:
     """The Python of an environment in the tree; "" if there is none."""
     return next(
         (f"{name}/bin/python" for name in (".venv", "venv") if (files.top / name / "bin/python").exists()),
@@ -120,19 +120,19 @@ def _environment(files: RepositoryFiles) -> str:
     )
 
 
-def _packager(files: RepositoryFiles) -> str:
+def _package_manager(files: RepositoryFiles) -> str:
     return next((tool for name, tool in PACKAGERS if name in files.paths or tool in files.tools), "")
 
 
-def _interpreter(files: RepositoryFiles) -> str:
-    packager = _packager(files)
-    return _environment(files) or (f"{packager} run python" if packager else "python3")
+def _python_command(files: RepositoryFiles) -> str:
+    packager = _package_manager(files)
+    return _environment_python(files) or (f"{packager} run python" if packager else "python3")
 
 
-def _pytest(files: RepositoryFiles) -> str:
-    packager = _packager(files)
-    is_entered = packager and not _environment(files)
-    start = f"{packager} run pytest -q" if is_entered else f"{_interpreter(files)} -m pytest -q"
+def _default_pytest_command(files: RepositoryFiles) -> str:
+    packager = _package_manager(files)
+    is_entered = packager and not _environment_python(files)
+    start = f"{packager} run pytest -q" if is_entered else f"{_python_command(files)} -m pytest -q"
     return start + _other_names(files)
 
 
@@ -147,7 +147,7 @@ def _other_names(files: RepositoryFiles) -> str:
 
 def _hatch_script(files: RepositoryFiles) -> str:
     """The script called test of one of hatch's environments, or its own command for tests; "" if there is neither."""
-    if _environment(files):
+    if _environment_python(files):
         return ""
     environments = as_object({**as_object(files.tools.get("hatch")), **files.toml("hatch.toml")}.get("envs"))
     for name, table in sorted(environments.items(), key=lambda entry: entry[0] != "default"):

@@ -95,7 +95,7 @@ class PytestRunner(TestRunner):
             return found
         seen = "pytest" in ended.started or TRACE.search(ended.text)
         if STARTED.search(ended.command) or (seen and not ended.has_others("pytest", "unittest")):
-            return _unreadable(_without_report(ended.returncode, ended.text))
+            return _unreadable_reading(_without_report(ended.returncode, ended.text))
         return None
 
     def only(self, command: str, names: Collection[str]) -> str | None:
@@ -139,8 +139,8 @@ def _read_all(ended: EndedCommand) -> Reading | None:
         return None
     times = len(SUMMARY.findall(ended.text))
     if times > 1 and left == [ended.report]:
-        return _unreadable(f"pytest ran {times} times and left one report: {OVERWRITTEN}")
-    found = _believed(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
+        return _unreadable_reading(f"pytest ran {times} times and left one report: {OVERWRITTEN}")
+    found = _check_against_summary(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     return with_logged(found, read_test_log(ended.report), every=ended.started.get("pytest", 0) > len(left))
 
 
@@ -158,7 +158,7 @@ def _read_below(report: Path, exists: Callable[[str], bool]) -> Reading:
     return Reading(report=structs.replace(reading.report, outcomes=outcomes), failures=failures)
 
 
-def _believed(reading: Reading, text: str) -> Reading:
+def _check_against_summary(reading: Reading, text: str) -> Reading:
     """`reading`, unless pytest's last line mentions failures that its report lacks."""
     summaries = SUMMARY.findall(text)
     if not summaries or not SUMMARY_RED.search(summaries[-1]) or RED & set(reading.report.outcomes.values()):
@@ -188,17 +188,19 @@ def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
     try:
         data = read_bytes(report.parent, report.name, max_bytes=MAX_REPORT_BYTES + 1)
     except OSError as exc:
-        return _unreadable(f"pytest's report cannot be read: {exc.strerror}")
+        return _unreadable_reading(f"pytest's report cannot be read: {exc.strerror}")
     if len(data) > MAX_REPORT_BYTES:
-        return _unreadable(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
+        return _unreadable_reading(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
     try:
         # pytest writes UTF-8; what another encoding is declared, or is not one, is no report of its.
         root = ET.fromstring(data, ET.XMLParser(target=_Elements(), encoding="utf-8"))  # noqa: S314 - without a document type, nothing is expanded
     except _DocumentTypeError:
-        return _unreadable("the report is not one that pytest writes")
+        return _unreadable_reading("the report is not one that pytest writes")
     except ET.ParseError:
-        return _unreadable("pytest's report is cut short: its process ended before the report was complete")
-    return _read(root, exists)
+        return _unreadable_reading(
+            "pytest's report is cut short: its process ended before the report was complete"
+        )
+    return _read_report(root, exists)
 
 
 class _DocumentTypeError(Exception):
@@ -210,11 +212,11 @@ class _Elements(ET.TreeBuilder):
         raise _DocumentTypeError(name, pubid, system)
 
 
-def _unreadable(problem: str) -> Reading:
+def _unreadable_reading(problem: str) -> Reading:
     return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
 
 
-def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
+def _read_report(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
     results: list[tuple[str, Outcome]] = []
     failures: list[Failure] = []
     uncollected: set[str] = set()
@@ -225,11 +227,11 @@ def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
             continue  # the test that was under way when pytest itself broke
         broken = broken or (classname, name) == ("pytest", "internal")
         node = node_id(classname, name, case.get("file", ""), exists)
-        outcome = _outcome(case)
+        outcome = _case_outcome(case)
         if not classname:
             uncollected.add(node)
         results.append((node, outcome))
-        failures.extend(_failures(case, node))
+        failures.extend(_case_failures(case, node))
     outcomes = merge(results)
     return Reading(
         report=TestReport(
@@ -245,7 +247,7 @@ def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
     )
 
 
-def _outcome(case: ET.Element) -> Outcome:
+def _case_outcome(case: ET.Element) -> Outcome:
     found: list[Outcome] = ["passed"]
     for child in case:
         if child.tag == "failure":
@@ -257,7 +259,7 @@ def _outcome(case: ET.Element) -> Outcome:
     return worst(found)
 
 
-def _failures(case: ET.Element, node: str) -> list[Failure]:
+def _case_failures(case: ET.Element, node: str) -> list[Failure]:
     """The failures of a test; records of earlier runs of a rerun test come before those of its last, and do not count."""
     zero_based = case.get("line", "")
     records = read_failure_records(
@@ -273,7 +275,7 @@ def _failures(case: ET.Element, node: str) -> list[Failure]:
             failure = Failure(
                 name=node,
                 detail=detail,
-                message=_message(detail, message),
+                message=_failure_message(detail, message),
                 expected=expected,
                 actual=actual,
                 path=case.get("file", ""),
@@ -283,7 +285,7 @@ def _failures(case: ET.Element, node: str) -> list[Failure]:
     return found
 
 
-def _message(detail: str, message: str) -> str:
+def _failure_message(detail: str, message: str) -> str:
     """The lines that pytest marks by `E`, else the report's message, else what stands at the end."""
     marked = [line[1:] for line in detail.split("\n") if re.match(r"E(?:\s|\Z)", line)]
     if marked:

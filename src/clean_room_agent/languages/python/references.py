@@ -108,7 +108,7 @@ class PythonScopes(Scopes):
     def __init__(self, nested: Nested, regions: Regions, text: str) -> None:
         outer = list(regions.parents)
         for scope in range(1, len(outer)):
-            while outer[scope] > MODULE_SCOPE and _kind(nested, regions, outer[scope]) not in FUNCTIONS:
+            while outer[scope] > MODULE_SCOPE and _scope_kind(nested, regions, outer[scope]) not in FUNCTIONS:
                 outer[scope] = outer[outer[scope]]
         super().__init__(regions, text, outer)
         self._nested = nested
@@ -124,14 +124,14 @@ class PythonScopes(Scopes):
     def head(self, name: str, scope: int) -> str | None:
         """`super` means the bases of the class whose method is around the scope."""
         while name == "super" and scope >= 0:
-            if _kind(self._nested, self._regions, scope) == "method":
+            if _scope_kind(self._nested, self._regions, scope) == "method":
                 own = self._nested.parents[self._regions.symbols[scope]]
                 return f"={self._nested.names[own]};!"
             scope = self._regions.parents[scope]
         return self.meaning(name, scope) if scope >= 0 else ""
 
 
-def _kind(nested: Nested, regions: Regions, scope: int) -> str:
+def _scope_kind(nested: Nested, regions: Regions, scope: int) -> str:
     return nested.kinds[regions.symbols[scope]] if regions.symbols[scope] >= 0 else ""
 
 
@@ -162,17 +162,17 @@ class PythonBindings(Bindings):
             if scope != MODULE_SCOPE:
                 self.scopes.bind(scope, one.name, Bound(text=f"={nested.names[place]};"))
         for imported in imports:
-            self._import(imported)
+            self._bind_import_names(imported)
         for name, read in (
-            ("use.result", self._result),
-            ("use.parameters", self._parameters),
-            ("use.assignment", self._assignment),
-            ("use.pattern", self._pattern),
-            ("use.local", self._local),
-            ("use.as", self._as),
-            ("use.walrus", self._walrus),
-            ("use.outer", self._outer),
-            ("use.bases", self._bases),
+            ("use.result", self._note_return_annotation),
+            ("use.parameters", self._bind_parameters),
+            ("use.assignment", self._bind_assignment),
+            ("use.pattern", self._bind_pattern),
+            ("use.local", self._bind_local),
+            ("use.as", self._bind_alias),
+            ("use.walrus", self._bind_walrus),
+            ("use.outer", self._unbind_outer_names),
+            ("use.bases", self._note_base_classes),
             ("import", self._imported_names),
             ("from", self._imported_names),
         ):
@@ -195,10 +195,12 @@ class PythonBindings(Bindings):
         """See `Bindings.described`."""
         kind, scope = self.nested.kinds[place], self.regions.around[place]
         if kind == "class":
-            return "c", list(filter(None, (self._base(one, scope) for one in self.bases.get(place, ()))))
+            return "c", list(
+                filter(None, (self._base_class(one, scope) for one in self.bases.get(place, ())))
+            )
         if kind in FUNCTIONS:
             shown = "p" if PROPERTY.search(self.decorators(place)) else "f"
-            return shown, fit(self._returned(place))
+            return shown, fit(self._return_type(place))
         bound = self.variables.get(place)
         return "v", "" if bound is None else fit(self.scopes.expression(bound))
 
@@ -206,13 +208,13 @@ class PythonBindings(Bindings):
         """The last one that is no overload is meant."""
         return "overload" not in self.decorators(entry[0])
 
-    def _base(self, node: Node, scope: int) -> str:
+    def _base_class(self, node: Node, scope: int) -> str:
         while node.type in {"subscript", "call"} and node.named_children:
             node = node.named_children[0]
         written = of_value(node, self.text)
         return self.scopes.canonical(written, scope) if written else ""
 
-    def _returned(self, place: int) -> str:
+    def _return_type(self, place: int) -> str:
         scope = self.regions.own[place]
         receiver = self.receivers.get(scope, "")
         annotation = self._results.get(place)
@@ -221,9 +223,9 @@ class PythonBindings(Bindings):
             return self.result_of(self.returned.get(place, []), own or "")
         return self.scopes.expression(Bound(annotation, is_type=True, scope=self.regions.around[place]))
 
-    def _import(self, one: RawImport) -> None:
+    def _bind_import_names(self, one: RawImport) -> None:
         scope = self.regions.at(one.start)[1]
-        for name, there, target in _imported(one):
+        for name, there, target in _names_bound_by(one):
             if there == STAR:
                 self.stars.append(target)
             elif scope == MODULE_SCOPE:
@@ -235,10 +237,10 @@ class PythonBindings(Bindings):
         names = NAME.finditer(self.text, node.start_byte, node.end_byte)
         self.declared.update(name.start() for name in names)
 
-    def _result(self, node: Node, place: int, scope: int) -> None:
+    def _note_return_annotation(self, node: Node, place: int, scope: int) -> None:
         self._results[place] = node
 
-    def _parameters(self, node: Node, place: int, scope: int) -> None:
+    def _bind_parameters(self, node: Node, place: int, scope: int) -> None:
         inner = self.regions.own[place]
         parameters = [one for one in node.named_children if one.type != "comment"] if inner >= 0 else []
         is_method = self.nested.kinds[place] == "method" and "@staticmethod" not in self.decorators(place)
@@ -249,8 +251,8 @@ class PythonBindings(Bindings):
             typed = parameter.child_by_field_name("type")
             written = self.string(name)
             if number == 0 and is_method and parameter.type != "list_splat_pattern":
-                self._receiver(written, place, inner, typed)
-                bound = Bound(text=self._own(written, place))
+                self._note_receiver(written, place, inner, typed)
+                bound = Bound(text=self._receiver_expression(written, place))
             elif typed is not None and not self.text.startswith("*", parameter.start_byte):
                 bound = Bound(typed, is_type=True, scope=scope)
             else:
@@ -258,22 +260,22 @@ class PythonBindings(Bindings):
             self.declared.add(name.start_byte)
             self.scopes.bind(inner, written, bound)
 
-    def _receiver(self, name: str, place: int, scope: int, typed: Node | None) -> None:
+    def _note_receiver(self, name: str, place: int, scope: int, typed: Node | None) -> None:
         """Note a method's first parameter; a method that is said to give its type gives the object back."""
         self.receivers[scope] = name
         result = self._results.get(place)
         if result is not None and typed is not None and self.string(result) == self.string(typed):
             del self._results[place]
-            self.returned[place] = [Bound(text=self._own(name, place))]
+            self.returned[place] = [Bound(text=self._receiver_expression(name, place))]
 
-    def _own(self, name: str, place: int) -> str:
+    def _receiver_expression(self, name: str, place: int) -> str:
         """The expression for a method's first parameter: the class, or an object of it."""
         nested = self.nested
         is_class = nested.definitions[place].name in ON_CLASS or name in {"cls", "mcs"}
         is_class = is_class or "@classmethod" in self.decorators(place)
         return f"={nested.names[nested.parents[place]]};{'' if is_class else '@'}"
 
-    def _assignment(self, node: Node, place: int, scope: int) -> None:
+    def _bind_assignment(self, node: Node, place: int, scope: int) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None:
             return
@@ -291,45 +293,45 @@ class PythonBindings(Bindings):
                 own = self.nested.parents[self.regions.symbols[scope]]
                 self.bind_member(f"={self.nested.names[own]};", attribute, bound)
         else:
-            self._pattern(left, place, scope)
+            self._bind_pattern(left, place, scope)
 
-    def _pattern(self, node: Node, place: int, scope: int) -> None:
+    def _bind_pattern(self, node: Node, place: int, scope: int) -> None:
         for target in TARGET.finditer(self.text, node.start_byte, node.end_byte):
             self.bind_name(scope, target[1], target.start(1))
 
-    def _local(self, node: Node, _place: int, scope: int) -> None:
+    def _bind_local(self, node: Node, _place: int, scope: int) -> None:
         self.bind_name(scope, self.string(node), node.start_byte)
 
-    def _as(self, node: Node, place: int, scope: int) -> None:
+    def _bind_alias(self, node: Node, place: int, scope: int) -> None:
         alias, around = node.child_by_field_name("alias"), node.parent
         if alias is None or not alias.named_child_count:
             return
         name = alias.named_children[0]
         if name.type != "identifier":
-            self._pattern(alias, place, scope)
+            self._bind_pattern(alias, place, scope)
             return
         value = node.named_children[0]
         is_error = around is not None and around.type == "except_clause"
         bound = Bound(value, steps=":" if is_error else ".__enter__()", scope=scope)
         self.bind_name(scope, self.string(name), name.start_byte, bound)
 
-    def _walrus(self, node: Node, place: int, scope: int) -> None:
+    def _bind_walrus(self, node: Node, place: int, scope: int) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is not None and value is not None:
             self.bind_name(scope, self.string(name), name.start_byte, Bound(value, scope=scope))
 
-    def _outer(self, node: Node, place: int, scope: int) -> None:
+    def _unbind_outer_names(self, node: Node, place: int, scope: int) -> None:
         for name in node.named_children:
             self.declared.add(name.start_byte)
             self.scopes.unbind(scope, self.string(name))
 
-    def _bases(self, node: Node, place: int, scope: int) -> None:
+    def _note_base_classes(self, node: Node, place: int, scope: int) -> None:
         self.bases[place] = [
             one for one in node.named_children if one.type in {"identifier", "attribute", "subscript", "call"}
         ]
 
 
-def _imported(one: RawImport) -> Iterator[tuple[str, str, str]]:
+def _names_bound_by(one: RawImport) -> Iterator[tuple[str, str, str]]:
     """(name here, name there or "" for the module itself, module as written) for each name the import binds."""
     if one.names:
         for alias, name in zip(one.aliases or one.names, one.names, strict=True):
@@ -405,14 +407,14 @@ def _of_type(tree: ast.expr) -> str:
         return _one_of(tree.left, tree.right)
     if isinstance(tree, ast.Subscript):
         return _of_generic(tree)
-    name = _dotted(tree)
+    name = _dotted_name(tree)
     if name.rpartition(".")[2] == "Self":
         return "~"
     return f"{name}:" if name and name not in BUILTIN_TYPES else ""
 
 
 def _of_generic(tree: ast.Subscript) -> str:
-    name = _dotted(tree.value)
+    name = _dotted_name(tree.value)
     last = name.rpartition(".")[2]
     given = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
     if last in WRAPPERS:
@@ -430,10 +432,10 @@ def _one_of(*options: ast.expr) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _dotted(tree: ast.expr) -> str:
+def _dotted_name(tree: ast.expr) -> str:
     """A name with its attributes; "" for anything else."""
     if isinstance(tree, ast.Attribute):
-        before = _dotted(tree.value)
+        before = _dotted_name(tree.value)
         return before and f"{before}.{tree.attr}"
     return tree.id if isinstance(tree, ast.Name) else ""
 

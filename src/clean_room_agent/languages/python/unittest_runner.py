@@ -110,7 +110,7 @@ def read_unittest(text: str) -> Reading | None:
     collected = int(ran[-1][1])
     counts = {name.strip(): int(number) for name, number in COUNT.findall(verdict["counts"] or "")}
     failures, red = _printed_failures(text[: ran[-1].start()])
-    listed = _listed(text[: ran[-1].start()])
+    listed = _listed_outcomes(text[: ran[-1].start()])
     outcomes = merge([*listed, *red])
     failing = sum(counts.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
     problem = (
@@ -156,7 +156,7 @@ def _printed_failures(text: str) -> tuple[tuple[Failure, ...], list[tuple[str, O
     return tuple(failures), red
 
 
-def _listed(text: str) -> list[tuple[str, Outcome]]:
+def _listed_outcomes(text: str) -> list[tuple[str, Outcome]]:
     """The names and outcomes that `-v` prints, one per line or, with a docstring or other output, over several lines."""
     found: list[tuple[str, Outcome]] = []
     name = ""
