@@ -62,18 +62,18 @@ ValueT = TypeVar("ValueT")
 def keys_of(kind: type[ConfigSlice]) -> Mapping[str, Key]:
     """The keys of a table, by name, in the order of the written file."""
     kinds = get_type_hints(kind, include_extras=True)
-    return {name: _key(name, kinds[name], default) for name, default in _defaults(kind)}
+    return {name: _make_key(name, kinds[name], default) for name, default in _field_defaults(kind)}
 
 
-def _defaults(kind: type[ConfigSlice]) -> Iterator[tuple[str, Any]]:
+def _field_defaults(kind: type[ConfigSlice]) -> Iterator[tuple[str, Any]]:
     """The names of the fields, each with its default, or `NODEFAULT`."""
     for field in structs.fields(kind):
         made = field.default_factory is not NODEFAULT
         yield field.name, field.default_factory() if made else field.default
 
 
-def _key(name: str, kind: Any, default: Any) -> Key:
-    parts = [*_parts(kind)]
+def _make_key(name: str, kind: Any, default: Any) -> Key:
+    parts = [*_type_parts(kind)]
     tables = [part for part in parts if isinstance(part, type) and issubclass(part, ConfigSlice)]
     described = [part.description for part in parts if isinstance(part, Meta) and part.description]
     return Key(
@@ -86,11 +86,11 @@ def _key(name: str, kind: Any, default: Any) -> Key:
     )
 
 
-def _parts(kind: Any) -> Iterator[Any]:
+def _type_parts(kind: Any) -> Iterator[Any]:
     """The type, and those that it is composed of, with what annotates them."""
     yield kind
     for part in (*get_args(kind), *(kind.__metadata__ if get_origin(kind) is Annotated else ())):
-        yield from _parts(part)
+        yield from _type_parts(part)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -252,14 +252,14 @@ def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, sourc
     if not isinstance(section, Mapping):
         raise ConfigError(f"{source}: [{table}] must be a table")
     try:
-        return _converted(dict(section), kind)
+        return _convert_value(dict(section), kind)
     except msgspec.ValidationError as exc:
-        faults = [*_faults(section, kind)]
+        faults = [*_table_faults(section, kind)]
         missing = any(words == MISSING for _, words in faults)
         hint = (
             "add it to the file, or run `cra init` to have every required value written" if missing else WRONG
         )
-        raise ConfigError(_explain(faults, table, source), hint=hint) from exc
+        raise ConfigError(_explain_faults(faults, table, source), hint=hint) from exc
 
 
 def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *, source: str) -> None:
@@ -272,14 +272,14 @@ def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *,
     if not isinstance(section, Mapping):
         raise ConfigError(f"{source}: [{table}] must be a table")
     try:
-        _converted(dict(section), kind)
+        _convert_value(dict(section), kind)
     except msgspec.ValidationError as exc:
-        faults = [(key, words) for key, words in _faults(section, kind) if words != MISSING]
+        faults = [(key, words) for key, words in _table_faults(section, kind) if words != MISSING]
         if faults:
-            raise ConfigError(_explain(faults, table, source), hint=WRONG) from exc
+            raise ConfigError(_explain_faults(faults, table, source), hint=WRONG) from exc
 
 
-def _converted(value: Any, kind: type[ValueT]) -> ValueT:
+def _convert_value(value: Any, kind: type[ValueT]) -> ValueT:
     return msgspec.convert(value, kind, dec_hook=_as_path)
 
 
@@ -309,14 +309,14 @@ def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, sour
     names = tuple(known)
     for name in data:
         if name not in names:
-            raise ConfigError(f"{source}: unknown table [{name}]{_suggest(name, names)}")
+            raise ConfigError(f"{source}: unknown table [{name}]{_name_suggestion(name, names)}")
 
 
-def _explain(faults: Iterable[tuple[str, str]], table: str, source: str) -> str:
+def _explain_faults(faults: Iterable[tuple[str, str]], table: str, source: str) -> str:
     return f"{source}: " + "; ".join(f"[{table}] {key}: {words}" for key, words in faults)
 
 
-def _faults(
+def _table_faults(
     section: Mapping[str, Any], kind: type[ConfigSlice], within: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Each wrong key of a table, and what is wrong with it."""
@@ -327,24 +327,24 @@ def _faults(
             if key.required:
                 yield name, MISSING
         elif key.table is not None and isinstance(value, Mapping):
-            yield from _faults(value, key.table, f"{name}.")
+            yield from _table_faults(value, key.table, f"{name}.")
         else:
             try:
-                _converted(value, key.kind)
+                _convert_value(value, key.kind)
             except msgspec.ValidationError as exc:
-                yield _located(name, str(exc), key.kind)
+                yield _locate_fault(name, str(exc), key.kind)
     for name in section:
         if name not in keys:
-            yield f"{within}{name}", f"unknown key{_suggest(name, keys)}"
+            yield f"{within}{name}", f"unknown key{_name_suggestion(name, keys)}"
 
 
-def _located(key: str, fault: str, kind: Any) -> tuple[str, str]:
+def _locate_fault(key: str, fault: str, kind: Any) -> tuple[str, str]:
     """The key with the place of the fault in its value, and the fault in words."""
     words, _, place = fault.partition(" - at `$")
     if words.startswith("Invalid enum value"):
         words = words.replace("enum ", "")
         allowed = [
-            repr(word) for part in _parts(kind) if get_origin(part) is Literal for word in get_args(part)
+            repr(word) for part in _type_parts(kind) if get_origin(part) is Literal for word in get_args(part)
         ]
         words += f": write {', '.join(allowed[:-1])} or {allowed[-1]}"
     for theirs, ours in (("`object`", "a table"), ("`array`", "a list"), ("`", "")):
@@ -352,6 +352,6 @@ def _located(key: str, fault: str, kind: Any) -> tuple[str, str]:
     return key + place.rstrip("`"), words[:1].lower() + words[1:]
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def _name_suggestion(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, tuple(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

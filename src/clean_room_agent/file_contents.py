@@ -133,7 +133,7 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
             return
         place = Path(os.path.realpath(path))
         kept = None if old_mode is None else old_mode & 0o777
-        _replace(place, content, mode=0o600 if private else kept, wanted=0o600 if private else 0o666)
+        _replace_file(place, content, mode=0o600 if private else kept, wanted=0o600 if private else 0o666)
     except OSError as exc:
         raise UsageError(
             f"cannot write {path}: {exc.strerror or exc}",
@@ -187,7 +187,7 @@ def sync_folder(folder: Path) -> bool:
     return True
 
 
-def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> None:
+def _replace_file(place: Path, content: bytes, *, mode: int | None, wanted: int) -> None:
     temporary = place.with_name(f".{place.name[:100]}.{os.urandom(4).hex()}.part")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, wanted)
     try:

@@ -78,8 +78,8 @@ def remove_at(parent: int, name: str) -> None:
     except (IsADirectoryError, PermissionError):  # of a folder, Linux says the one and macOS the other
         if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             raise
-        with _opened(name, parent) as folder:
-            _empty(folder)
+        with _open_accessible(name, parent) as folder:
+            _empty_folder(folder)
         os.rmdir(name, dir_fd=parent)
 
 
@@ -109,11 +109,11 @@ def remove_all_but(
         known=known,
     )
     waiting = [""]
-    with _opened(os.fspath(top), None) as root:
-        _bare(root, known.get(""))
+    with _open_accessible(os.fspath(top), None) as root:
+        _reset_metadata(root, known.get(""))
         while waiting:
             at = waiting.pop()
-            with _opened(at or ".", root) as folder, os.scandir(folder) as entries:
+            with _open_accessible(at or ".", root) as folder, os.scandir(folder) as entries:
                 found = {f"{at}/{entry.name}" if at else entry.name: entry for entry in entries}
                 strange = {
                     path: entry
@@ -143,7 +143,9 @@ class _Wanted(Struct, frozen=True, kw_only=True):
         if path not in self.folders:
             return False
         known = self.known.get(path)
-        return path in self.leading or known is None or _state(entry.stat(follow_symlinks=False)) == known
+        return (
+            path in self.leading or known is None or _folder_state(entry.stat(follow_symlinks=False)) == known
+        )
 
 
 def folder_states(top: Path, files: Collection[str]) -> dict[str, FolderState]:
@@ -151,15 +153,15 @@ def folder_states(top: Path, files: Collection[str]) -> dict[str, FolderState]:
     found = {}
     for path in ("", *_parents_of(files)):
         with contextlib.suppress(OSError):
-            found[path] = _state((top / path).lstat())
+            found[path] = _folder_state((top / path).lstat())
     return found
 
 
-def _state(about: os.stat_result) -> FolderState:
+def _folder_state(about: os.stat_result) -> FolderState:
     return about.st_ino, about.st_ctime_ns, stat.S_IMODE(about.st_mode)
 
 
-def _bare(folder: int, known: FolderState | None) -> None:
+def _reset_metadata(folder: int, known: FolderState | None) -> None:
     """Reset the open folder to its recorded mode, without extended attributes and ACLs."""
     if known is not None:
         os.fchmod(folder, known[2])
@@ -181,17 +183,17 @@ def _parents_of(paths: Collection[str]) -> set[str]:
     return found
 
 
-def _empty(top: int) -> None:
+def _empty_folder(top: int) -> None:
     """Empty the open folder."""
     mark, count = os.urandom(8).hex(), 0
     waiting = _remove_files(top)
     while waiting:
         name = waiting.pop()
-        with _opened(name, top) as folder:
+        with _open_accessible(name, top) as folder:
             for inner in _remove_files(folder):
                 count += 1
                 fresh = f"{mark}-{count}"
-                _move(inner, folder, fresh, top)
+                _move_folder(inner, folder, fresh, top)
                 waiting.append(fresh)
         os.rmdir(name, dir_fd=top)
 
@@ -206,16 +208,16 @@ def _remove_files(folder: int) -> list[str]:
     return [name for name, is_folder in found if is_folder]
 
 
-def _move(name: str, source: int, fresh: str, target: int) -> None:
+def _move_folder(name: str, source: int, fresh: str, target: int) -> None:
     try:
         os.rename(name, fresh, src_dir_fd=source, dst_dir_fd=target)
     except PermissionError:  # who moves a folder must be able to write in it
-        with _opened(name, source):
+        with _open_accessible(name, source):
             os.rename(name, fresh, src_dir_fd=source, dst_dir_fd=target)
 
 
 @contextlib.contextmanager
-def _opened(path: str, at: int | None) -> Iterator[int]:
+def _open_accessible(path: str, at: int | None) -> Iterator[int]:
     """A handle of the folder, after making it accessible to its owner."""
     try:
         handle = os.open(path, FOLDER, dir_fd=at)

@@ -19,12 +19,12 @@ def to_plain(value: object) -> Any:
     Raises:
         NotImplementedError: it holds what has no form in JSON, such as a path.
     """
-    return msgspec.to_builtins(value, enc_hook=_plain)
+    return msgspec.to_builtins(value, enc_hook=_encode_model)
 
 
 def to_json(value: object) -> str:
     """The same as compact JSON text."""
-    return msgspec.json.encode(value, enc_hook=_plain).decode()
+    return msgspec.json.encode(value, enc_hook=_encode_model).decode()
 
 
 def from_plain(plain: object, kind: type[ValueT]) -> ValueT:
@@ -34,7 +34,7 @@ def from_plain(plain: object, kind: type[ValueT]) -> ValueT:
         ValueError: `plain` is not a `kind`; the message says where and why.
     """
     try:
-        return msgspec.convert(plain, kind, strict=False, dec_hook=_typed)
+        return msgspec.convert(plain, kind, strict=False, dec_hook=_decode_model)
     except msgspec.ValidationError as exc:
         raise ValueError(str(exc)) from exc
 
@@ -46,7 +46,7 @@ def from_json(text: str | bytes, kind: type[ValueT]) -> ValueT:
         ValueError: the text is not JSON, or not that of a `kind`; the message says where and why.
     """
     try:
-        return msgspec.json.decode(text, type=kind, strict=False, dec_hook=_typed)
+        return msgspec.json.decode(text, type=kind, strict=False, dec_hook=_decode_model)
     except msgspec.ValidationError as exc:
         raise ValueError(str(exc)) from exc
     except (msgspec.DecodeError, UnicodeError, RecursionError) as exc:
@@ -69,7 +69,7 @@ def _with_odd_numbers(text: str | bytes) -> Any:
         return None
 
 
-def _plain(value: Any) -> Any:
+def _encode_model(value: Any) -> Any:
     from pydantic import BaseModel  # noqa: PLC0415 - 60 ms, which only a value with a model in it must pay
 
     if isinstance(value, BaseModel):
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
     raise NotImplementedError(type(value).__name__)
 
 
-def _typed(kind: type, plain: Any) -> Any:
+def _decode_model(kind: type, plain: Any) -> Any:
     from pydantic import BaseModel  # noqa: PLC0415 - as above
 
     if issubclass(kind, BaseModel):

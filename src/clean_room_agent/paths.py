@@ -161,7 +161,7 @@ def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """A regular expression for paths (relative to the root) that one of the patterns matches completely; without
     patterns it matches nothing.
     """
-    alternatives = "|".join(map(_expression, patterns))
+    alternatives = "|".join(map(_glob_expression, patterns))
     return re.compile(rf"(?:{alternatives})\Z" if patterns else r"(?!)", re.DOTALL)
 
 
@@ -184,7 +184,7 @@ def _from_root(pattern: str) -> str:
     return f"{rooted}**".removeprefix("/") if rooted.endswith("/") else rooted.removeprefix("/")
 
 
-def _expression(pattern: str) -> str:
+def _glob_expression(pattern: str) -> str:
     sections = [_Section(after="")]
     for piece in re.split(GLOB_PART, pattern):
         if piece in {"**", "**/"}:

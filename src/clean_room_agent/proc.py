@@ -60,7 +60,7 @@ class Completed(Struct, frozen=True, kw_only=True):
 
     def marked_streams(self) -> tuple[bytes, bytes]:
         """(stdout, stderr), each with a line that marks where bytes were left out."""
-        return _marked(self.stdout, self.stdout_cut), _marked(self.stderr, self.stderr_cut)
+        return _mark_cut(self.stdout, self.stdout_cut), _mark_cut(self.stderr, self.stderr_cut)
 
 
 def run(
@@ -98,7 +98,7 @@ def run(
         if input
         else contextlib.nullcontext(subprocess.DEVNULL) as stdin
     ):
-        process, control = _start(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
+        process, control = _start_process(argv, cwd, env, stdin, keep, contain=contain, rlimits=rlimits)
     child = _Child(process, control, out.feed, err.feed)
     late, exceeded = False, ""
     try:
@@ -148,7 +148,7 @@ def stream(
     chunks: list[bytes] = []
     err = Capture(DEFAULT_BOUND)
     try:
-        process, _ = _start(command, cwd, env, subprocess.DEVNULL, channel[1:] if channel else ())
+        process, _ = _start_process(command, cwd, env, subprocess.DEVNULL, channel[1:] if channel else ())
     except CommandError:
         for end in channel or ():
             os.close(end)
@@ -221,7 +221,7 @@ class _Child:
                 yield True
                 return
             tick = TICK_S if self._selector.get_map() else SHORT_TICK_S
-            self._move(tick if limit is None else max(0.0, min(tick, limit - now)))
+            self._read_ready_pipes(tick if limit is None else max(0.0, min(tick, limit - now)))
             yield False
 
     def interrupt(self, patience: float) -> None:
@@ -230,7 +230,7 @@ class _Child:
         if not self._has_ended():
             os.kill(self.process.pid, signal.SIGINT)
         while not self._has_ended() and time.monotonic() < until:
-            self._move(TICK_S)
+            self._read_ready_pipes(TICK_S)
 
     def end(self) -> int:
         """Kill what is left of it, read what it left in its pipes, and return the command's exit code; to be called once."""
@@ -239,10 +239,10 @@ class _Child:
             with contextlib.suppress(OSError):
                 self._control.shutdown(socket.SHUT_WR)
             while self._is_open(self._control) and time.monotonic() < until:
-                self._move(TICK_S)
+                self._read_ready_pipes(TICK_S)
         _kill_group(self.process.pid)
         code = self.process.wait()
-        reports = self._reports()
+        reports = self._supervisor_reports()
         if "exit" in reports:
             code = os.waitstatus_to_exitcode(reports["exit"])
         elif self._control is not None:
@@ -250,7 +250,7 @@ class _Child:
                 _kill_group(reports["start"])
             code = code or 1
         until = time.monotonic() + DRAIN_S
-        while self._has_output() and self._move(0.0) and time.monotonic() < until:
+        while self._has_output() and self._read_ready_pipes(0.0) and time.monotonic() < until:
             pass
         self._selector.close()
         for pipe in self._pipes:
@@ -260,18 +260,18 @@ class _Child:
     @property
     def has_begun(self) -> bool:
         """Whether the supervisor, if there is one, has reported anything, as it does before the command does anything."""
-        return self._control is None or bool(self._reports())
+        return self._control is None or bool(self._supervisor_reports())
 
     def _has_ended(self) -> bool:
         """Whether the command itself has ended."""
         if self._control is not None:
-            return not self._is_open(self._control) or "exit" in self._reports()
+            return not self._is_open(self._control) or "exit" in self._supervisor_reports()
         if sys.platform != "linux" or self.process.returncode is not None:
             return self.process.poll() is not None
         # Looks without reaping: the group's number stays ours until the group is killed.
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
-    def _reports(self) -> dict[str, int]:
+    def _supervisor_reports(self) -> dict[str, int]:
         lines = self._reported[: self._reported.rfind(b"\n") + 1].decode("ascii").splitlines()
         return {word: int(number) for word, _, number in (line.partition(" ") for line in lines)}
 
@@ -281,7 +281,7 @@ class _Child:
     def _has_output(self) -> bool:
         return any(self._is_open(pipe) for pipe in self._pipes if pipe is not self._control)
 
-    def _move(self, wait: float) -> int:
+    def _read_ready_pipes(self, wait: float) -> int:
         """Wait up to `wait` seconds for a ready pipe, then move a chunk from each; returns how many were ready."""
         if not self._selector.get_map():
             time.sleep(wait)
@@ -299,7 +299,7 @@ class _Child:
         return len(ready)
 
 
-def _start(
+def _start_process(
     argv: tuple[str, ...],
     cwd: Path,
     env: Mapping[str, str] | None,
@@ -442,7 +442,7 @@ class Capture:
         return self.total - len(self.data())
 
 
-def _marked(data: bytes, cut: int) -> bytes:
+def _mark_cut(data: bytes, cut: int) -> bytes:
     middle = len(data) // 2
     return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:] if cut else data
 

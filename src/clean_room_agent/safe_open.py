@@ -39,7 +39,7 @@ def open_file(root: Path, path: str) -> BufferedReader:
     Raises:
         OSError: there is none, it is something else, or the way to it is a link or leads outside `root`.
     """
-    with _handle(root) as top:
+    with _open_root(root) as top:
         handle = open_beneath(top, path, READ)
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
@@ -96,7 +96,7 @@ def status(root: Path, path: str) -> os.stat_result:
     Raises:
         OSError: there is nothing, or the way to it is a link or leads outside `root`.
     """
-    with _parent(root, path) as (folder, name):
+    with _open_containing_folder(root, path) as (folder, name):
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
@@ -110,7 +110,7 @@ def is_file(root: Path, path: str) -> bool:
 
 def is_empty_folder(root: Path, path: str) -> bool:
     """Whether there is an empty folder at the path below `root`, without a link on the way."""
-    with contextlib.suppress(OSError), _handle(root) as top:
+    with contextlib.suppress(OSError), _open_root(root) as top:
         handle = open_beneath(top, path, SYNCABLE)
         try:
             with os.scandir(handle) as entries:
@@ -128,7 +128,10 @@ def write_bytes(root: Path, path: str, data: bytes, *, mode: int = 0o644) -> Non
     Raises:
         OSError: there is a folder, the way to it is a link or leads outside `root`, or it cannot be written.
     """
-    with _parent(root, path, make=True) as (folder, name), _new_file(folder, name, mode) as handle:
+    with (
+        _open_containing_folder(root, path, make=True) as (folder, name),
+        _new_file(folder, name, mode) as handle,
+    ):
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
@@ -142,7 +145,7 @@ def copy_file(source: Path, target: Path, path: str) -> None:
     """
     import shutil  # noqa: PLC0415 - loads compression modules
 
-    with open_file(source, path) as file, _parent(target, path, make=True) as (folder, name):
+    with open_file(source, path) as file, _open_containing_folder(target, path, make=True) as (folder, name):
         found = os.fstat(file.fileno())
         with _new_file(folder, name, stat.S_IMODE(found.st_mode) & 0o777) as handle:
             with os.fdopen(handle, "wb", closefd=False) as copy:
@@ -156,7 +159,7 @@ def make_link(root: Path, path: str, goal: Path) -> None:
     Raises:
         OSError: there is something already, or the way to it is a link or leads outside `root`.
     """
-    with _parent(root, path, make=True) as (folder, name):
+    with _open_containing_folder(root, path, make=True) as (folder, name):
         os.symlink(goal, name, dir_fd=folder)
 
 
@@ -167,7 +170,7 @@ def open_parent(root: Path, path: str) -> Iterator[tuple[int, str]]:
     Raises:
         OSError: there is no such folder, or the way to it is a link or leads outside `root`.
     """
-    with _parent(root, path) as (parent, name):
+    with _open_containing_folder(root, path) as (parent, name):
         folder = os.open(".", SYNCABLE, dir_fd=parent)
         try:
             yield folder, name
@@ -185,7 +188,7 @@ def hold_parent(root: Path, path: str) -> Iterator[Path]:
     Raises:
         OSError: the way to it is a link or leads outside `root`.
     """
-    with _parent(root, path, make=True) as (folder, _):
+    with _open_containing_folder(root, path, make=True) as (folder, _):
         yield Path(f"/proc/{os.getpid()}/fd/{folder}")
 
 
@@ -195,7 +198,7 @@ def open_beneath(top: int, path: str, flags: int) -> int:
     Raises:
         OSError: there is nothing, a link is at the path or on the way, or the path leads outside.
     """
-    *folders, name = _names(path)
+    *folders, name = _split_path(path)
     with contextlib.ExitStack() as stack:
         for folder in folders:
             top = os.open(folder, FOLDER, dir_fd=top)
@@ -203,7 +206,7 @@ def open_beneath(top: int, path: str, flags: int) -> int:
         return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
 
 
-def _names(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     """The names in `path`; raises for names that could lead outside, or that no file system allows."""
     names = path.split("/")
     bad = not names or any(name in {"", ".", ".."} for name in names) or "\0" in path
@@ -217,7 +220,7 @@ def _names(path: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _handle(root: Path) -> Iterator[int]:
+def _open_root(root: Path) -> Iterator[int]:
     """The open folder that paths are relative to; it is trusted, so it may be reached through links."""
     handle = os.open(root, FOLDER & ~os.O_NOFOLLOW)
     try:
@@ -227,11 +230,11 @@ def _handle(root: Path) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+def _open_containing_folder(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """The folder that contains `path`, open, and the last name of `path`."""
-    *folders, name = _names(path)
+    *folders, name = _split_path(path)
     with contextlib.ExitStack() as stack:
-        top = stack.enter_context(_handle(root))
+        top = stack.enter_context(_open_root(root))
         for folder in folders:
             if make:
                 with contextlib.suppress(FileExistsError):

@@ -127,7 +127,7 @@ class SecretRule(Struct, frozen=True, kw_only=True):
                 at = text.find(mark, at + len(mark) if match is None else max(match.end(), at + len(mark)))
 
 
-def _shaped(marks: str, shape: str) -> SecretRule:
+def _rule_of_shape(marks: str, shape: str) -> SecretRule:
     """A rule for keys that begin with one of `marks`, followed by `shape`."""
     pattern = rf"(?<![A-Za-z0-9_])(?P<secret>{shape})(?![A-Za-z0-9])"
     return SecretRule(marks=tuple(marks.split()), pattern=pattern, accept=is_varied)
@@ -211,7 +211,7 @@ SHAPED = (
 )
 """Keys that begin with one of the words in the first column, as documented by their issuers."""
 RULES = (
-    *(_shaped(marks, shape) for marks, shape in SHAPED),
+    *(_rule_of_shape(marks, shape) for marks, shape in SHAPED),
     # The words before it are bounded, so that a class name like sk-fading-circle is none.
     SecretRule(
         marks=("sk-",),
@@ -347,7 +347,7 @@ def shapes_in(text: str) -> Iterator[Span]:
     for rule in RULES:
         yield from rule.find(text)
     yield from _web_tokens(text)
-    yield from _assigned(text)
+    yield from _assigned_secrets(text)
 
 
 def _web_tokens(text: str) -> Iterator[Span]:
@@ -370,7 +370,7 @@ def _web_tokens(text: str) -> Iterator[Span]:
         middle = text.find(".eyJ", end)
 
 
-def _assigned(text: str) -> Iterator[Span]:
+def _assigned_secrets(text: str) -> Iterator[Span]:
     """Values assigned to secret names, if they look random."""
     folded = text.casefold()
     if not any(mark in folded for mark in KEEPER_MARKS):
@@ -378,12 +378,12 @@ def _assigned(text: str) -> Iterator[Span]:
     for name in re.finditer(KEEPER, text):
         near = text[max(name.start() - NEAR, 0) : name.start()]
         before = near[max(near.rfind("\n") + 1, near.rfind("\\n") + 2 if "\\n" in near else 0) :]
-        said = _given(text, name, before)
+        said = _assigned_value(text, name, before)
         if said is not None:
             yield said
 
 
-def _given(text: str, name: re.Match[str], before: str) -> Span | None:
+def _assigned_value(text: str, name: re.Match[str], before: str) -> Span | None:
     for pattern in (QUOTED, ATTRIBUTE, ELEMENT):
         match = re.compile(pattern).match(text, name.end())
         if match is not None:

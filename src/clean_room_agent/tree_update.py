@@ -67,20 +67,22 @@ def update_tree(
             if files[path] is not None:
                 made += _make_folders(top, path)
         for path in paths:
-            _prepare(top, path, files[path], seen[path])
+            _prepare_file(top, path, files[path], seen[path])
     except BaseException as error:
         remove_leftovers(top, paths)
         for path in reversed(made):
             _remove_empty(top, path)
         if isinstance(error, OSError):
-            raise _failure(error, f"{what} failed: {_reason(error)}; nothing was changed") from error
+            raise _update_failure(
+                error, f"{what} failed: {_error_reason(error)}; nothing was changed"
+            ) from error
         raise
     try:
         with on_interrupt(lambda: None):  # it takes no time, and half of it is worse than all
             for path in paths:
-                _replace(top, path, seen[path], removed=files[path] is None)
+                _replace_file(top, path, seen[path], removed=files[path] is None)
     except OSError as error:
-        raise _failure(error, f"{what} stopped half way: {_reason(error)}") from error
+        raise _update_failure(error, f"{what} stopped half way: {_error_reason(error)}") from error
     for folder in sorted({folder for path in paths if files[path] is None for folder in folders_of(path)}):
         _remove_empty(top, folder)
 
@@ -136,7 +138,7 @@ def _new_name(path: str) -> str:
 
 
 @contextlib.contextmanager
-def _at(top: Path, path: str) -> Iterator[tuple[int, str]]:
+def _open_containing_folder(top: Path, path: str) -> Iterator[tuple[int, str]]:
     """The folder and the name of the path. Errors name it, not a temporary name."""
     try:
         with safe_open.open_parent(top, path) as (folder, name):
@@ -149,15 +151,15 @@ def _at(top: Path, path: str) -> Iterator[tuple[int, str]]:
 def _make_folders(top: Path, path: str) -> Iterator[str]:
     """Create the missing ones of the path's folders; yields each that was."""
     for above in reversed([*folders_of(path)]):
-        with _at(top, above) as (folder, name), contextlib.suppress(FileExistsError):
+        with _open_containing_folder(top, above) as (folder, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=folder)
             yield above
-            _sync(folder)
+            _sync_handle(folder)
 
 
-def _prepare(top: Path, path: str, file: NewFile | None, seen: str) -> None:
+def _prepare_file(top: Path, path: str, file: NewFile | None, seen: str) -> None:
     """Write beside the path what it is to become."""
-    with _at(top, path) as (folder, name):
+    with _open_containing_folder(top, path) as (folder, name):
         _require_state(folder, name, path, seen)
         if file is not None:
             _write_file(folder, _new_name(path), file, like=name if seen.startswith("file:") else None)
@@ -168,23 +170,23 @@ def _require_state(folder: int, name: str, path: str, seen: str) -> None:
         raise _ChangedError(errno.EBUSY, "changed here meanwhile", path)
 
 
-def _replace(top: Path, path: str, seen: str, *, removed: bool) -> None:
-    with _at(top, path) as (folder, name):
+def _replace_file(top: Path, path: str, seen: str, *, removed: bool) -> None:
+    with _open_containing_folder(top, path) as (folder, name):
         _require_state(folder, name, path, seen)
         if removed:
             os.unlink(name, dir_fd=folder)
         else:
             os.replace(_new_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
-        _sync(folder)
+        _sync_handle(folder)
 
 
 def _remove_empty(top: Path, path: str) -> None:
     with contextlib.suppress(OSError), safe_open.open_parent(top, path) as (folder, name):
         os.rmdir(name, dir_fd=folder)
-        _sync(folder)
+        _sync_handle(folder)
 
 
-def _failure(error: OSError, words: str) -> RepositoryError:
+def _update_failure(error: OSError, words: str) -> RepositoryError:
     match error.errno:
         case _ if isinstance(error, _ChangedError):
             remedy = "look at the file"
@@ -203,7 +205,7 @@ def _failure(error: OSError, words: str) -> RepositoryError:
     return RepositoryError(words, hint=f"{remedy}; then run the command again")
 
 
-def _reason(error: OSError) -> str:
+def _error_reason(error: OSError) -> str:
     names = (name for name in (error.filename, error.filename2) if isinstance(name, str | bytes))
     return ": ".join((*dict.fromkeys(os.fsdecode(name) for name in names), error.strerror or str(error)))
 
@@ -226,7 +228,7 @@ def _write_file(folder: int, name: str, file: NewFile, *, like: str | None) -> N
                 _carry_over(original, handle, executable=file.executable)
             finally:
                 os.close(original)
-        _sync(handle)
+        _sync_handle(handle)
     finally:
         os.close(handle)
 
@@ -263,7 +265,7 @@ def _carry_extended(original: int, handle: int) -> None:
             os.setxattr(handle, name, value)
 
 
-def _sync(handle: int) -> None:
+def _sync_handle(handle: int) -> None:
     """Sync the open file or folder, where its file system can do that."""
     try:
         os.fsync(handle)

@@ -63,11 +63,11 @@ def file_diffs(diff: str) -> tuple[FileDiff, ...]:
     body: list[str] = []
     for line in diff.rstrip("\n").split("\n"):
         if line.startswith(FILE):
-            found += _file(head, body)
+            found += _file_if_any(head, body)
             head, body = [line], []
         elif head:
             (body if body or line.startswith(("@@ ", "Binary ", "GIT binary patch")) else head).append(line)
-    return (*found, *_file(head, body))
+    return (*found, *_file_if_any(head, body))
 
 
 def diff_of_file(diff: str, path: str) -> FileDiff | None:
@@ -82,14 +82,14 @@ def split_hunks(diff: str) -> tuple[Hunk, ...]:
     body: list[str] = []
     for line in diff.splitlines(keepends=True):
         if line.startswith(FILE):
-            hunks += _hunk(header, body)
+            hunks += _hunk_if_any(header, body)
             header, body = [line], []
         elif line.startswith("@@ "):
-            hunks += _hunk(header, body) if body else []
+            hunks += _hunk_if_any(header, body) if body else []
             body = [line]
         else:
             (body or header).append(line)
-    return (*hunks, *_hunk(header, body))
+    return (*hunks, *_hunk_if_any(header, body))
 
 
 def join_hunks(hunks: tuple[Hunk, ...]) -> SourcedText:
@@ -141,11 +141,11 @@ def unquoted(name: str) -> str:
     return plain.decode("utf-8", "surrogateescape")
 
 
-def _hunk(header: list[str], body: list[str]) -> list[Hunk]:
+def _hunk_if_any(header: list[str], body: list[str]) -> list[Hunk]:
     return [Hunk(header="".join(header), body="".join(body))] if header or body else []
 
 
-def _file(head: list[str], body: list[str]) -> list[FileDiff]:
+def _file_if_any(head: list[str], body: list[str]) -> list[FileDiff]:
     if not head:
         return []
     created = any(line.startswith(("new file ", "--- /dev/null")) for line in head)
@@ -155,12 +155,12 @@ def _file(head: list[str], body: list[str]) -> list[FileDiff]:
         FileDiff(
             path=path_of(head),
             status="created" if created else "deleted" if deleted else "changed",
-            lines=(*notes, *_lines(body)),
+            lines=(*notes, *_diff_lines(body)),
         )
     ]
 
 
-def _lines(body: list[str]) -> Iterator[DiffLine]:
+def _diff_lines(body: list[str]) -> Iterator[DiffLine]:
     old = new = 0
     for line in body:
         hunk = HUNK.fullmatch(line)

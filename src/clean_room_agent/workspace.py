@@ -254,7 +254,7 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
     Raises:
         RecordError: another process, or another `hold` of this one, kept it all the time; or the file system gives no locks.
     """
-    handle = _acquire(lock, timeout, what)
+    handle = _acquire_lock(lock, timeout, what)
     try:
         if not lock.is_dir():
             with contextlib.suppress(OSError):  # on a full disk the lock holds without the holder's name
@@ -279,7 +279,7 @@ def is_held(lock: Path) -> bool:
     return False
 
 
-def _acquire(lock: Path, timeout: float, what: str) -> int:
+def _acquire_lock(lock: Path, timeout: float, what: str) -> int:
     """A descriptor that holds the lock; repeated if the file was deleted meanwhile, as a lock on a deleted file
     excludes nobody.
     """
@@ -288,8 +288,8 @@ def _acquire(lock: Path, timeout: float, what: str) -> int:
         flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         handle = _open_lock(lock, flags | os.O_CLOEXEC)
         try:
-            _lock(handle, lock, turns, what)
-            if _names(lock, handle):
+            _wait_for_lock(handle, lock, turns, what)
+            if _is_same_file(lock, handle):
                 return handle
         except BaseException:
             os.close(handle)
@@ -306,14 +306,14 @@ def _open_lock(lock: Path, flags: int) -> int:
         raise RecordError(f"{lock} is a link", hint="remove it: links are not followed there") from exc
 
 
-def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:
+def _wait_for_lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:
     while True:
         try:
             flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, lock)
         except BlockingIOError as exc:
             if next(turns, None) is None:
                 raise RecordError(
-                    f"{_holder(handle, lock)} holds {what or lock.name} ({lock})",
+                    f"{_lock_holder(handle, lock)} holds {what or lock.name} ({lock})",
                     hint="wait for it, or look for another `cra` in this repository",
                 ) from exc
             time.sleep(LOCK_POLL)
@@ -321,7 +321,7 @@ def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:
             return
 
 
-def _names(lock: Path, handle: int) -> bool:
+def _is_same_file(lock: Path, handle: int) -> bool:
     """Whether the path still leads to the open file."""
     try:
         return os.path.samestat(lock.stat(), os.fstat(handle))
@@ -329,7 +329,7 @@ def _names(lock: Path, handle: int) -> bool:
         return False
 
 
-def _holder(handle: int, lock: Path) -> str:
+def _lock_holder(handle: int, lock: Path) -> str:
     number = "" if lock.is_dir() else os.pread(handle, PID_WIDTH, 0).decode("ascii", "replace").strip()
     return f"process {number}" if number.isdigit() else "another process"
 
@@ -421,7 +421,7 @@ def is_ours(folder: Path) -> bool:
     """Whether this user made the folder, or trusted it at its current path."""
     try:
         key = read_bytes(folder, KEY, max_bytes=2 * KEY_BYTES)
-        return read_bytes(_note_of(folder).parent, _note_of(folder).name) == _note(folder, key)
+        return read_bytes(_note_of(folder).parent, _note_of(folder).name) == _trust_note(folder, key)
     except OSError as exc:
         if exc.errno in SHORT_OF:
             raise
@@ -505,7 +505,7 @@ def _foreign_error(folder: Path) -> UsageError:
 def _note_down(folder: Path) -> None:
     """Write a new key to the note and to the folder, in this order, since a folder without a key counts as new."""
     key = os.urandom(KEY_BYTES).hex().encode()
-    atomic_write(_note_of(folder), _note(folder, key), private=True)
+    atomic_write(_note_of(folder), _trust_note(folder, key), private=True)
     (folder / KEY).unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(folder / KEY, flags, 0o600), "wb") as file:  # noqa: PTH123 - a handle, not a path
@@ -520,7 +520,7 @@ def _note_of(folder: Path) -> Path:
     return state_folder() / NOTES / name
 
 
-def _note(folder: Path, key: bytes) -> bytes:
+def _trust_note(folder: Path, key: bytes) -> bytes:
     found = folder.lstat()
     kind = b"folder" if stat.S_ISDIR(found.st_mode) else b"other"
     return b"%s\n%s %d\n%s\n" % (os.fsencode(_canonical_path(folder)), kind, found.st_ino, key)

@@ -61,7 +61,7 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
     workspace = Workspace(repo=repo.top)
     with tree_lock(workspace):
         paths = apply_to_tree(repo, base, commit, what=f"applying run {short_id(task_id)}")
-    _note(record, task_id, EventKind.APPLIED, "\n".join(paths))
+    _record_event(record, task_id, EventKind.APPLIED, "\n".join(paths))
     return paths
 
 
@@ -75,10 +75,10 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
     workspace = Workspace(repo=repo.top)
     with tree_lock(workspace):
         paths = take_back(repo, base, commit, what=f"undoing run {short_id(task_id)}")
-    _note(record, task_id, EventKind.TAKEN_BACK, "\n".join(paths))
+    _record_event(record, task_id, EventKind.TAKEN_BACK, "\n".join(paths))
     return paths
 
 
-def _note(record: Record, task_id: str, kind: EventKind, detail: str) -> None:
+def _record_event(record: Record, task_id: str, kind: EventKind, detail: str) -> None:
     event = runs.EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=record.now())
     record.write(runs.append_event, event)

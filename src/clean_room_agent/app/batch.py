@@ -93,11 +93,11 @@ class TaskLine(BaseModel):
     def evidence(self) -> GivenEvidence:
         """How the task is judged, and where it is."""
         return GivenEvidence(
-            tests=_several(self.test), checks=_several(self.check), files=_several(self.file)
+            tests=_as_tuple(self.test), checks=_as_tuple(self.check), files=_as_tuple(self.file)
         )
 
 
-def _several(value: str | list[str]) -> tuple[str, ...]:
+def _as_tuple(value: str | list[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
@@ -134,7 +134,7 @@ def read_jobs(
         if not line.strip():
             continue
         try:
-            job = _job(line, number, path.absolute().parent, repo, batch, overrides, retry=retry)
+            job = _parse_job(line, number, path.absolute().parent, repo, batch, overrides, retry=retry)
             if (first := names.setdefault(job.name, number)) != number:
                 raise UsageError(f"the id {job.name!r} is already used in line {first}")
             jobs.append(job)
@@ -152,7 +152,7 @@ def read_jobs(
     return tuple(jobs)
 
 
-def _job(
+def _parse_job(
     line: str, number: int, folder: Path, repo: Path, batch: str, overrides: Overrides, *, retry: bool
 ) -> BatchJob:
     """The job of the line; paths in it are relative to `folder`.
@@ -161,7 +161,7 @@ def _job(
         CraError: the line is invalid.
     """
     read = _task_line(line)
-    top = _ready(folder / read.repo if read.repo is not None else repo, overrides)
+    top = _configured_top(folder / read.repo if read.repo is not None else repo, overrides)
     workspace = workspace_of(top)
     plan = folder / read.plan if read.plan else None
     given, planned = plan_given(workspace, plan, None, read.evidence, folder=folder)
@@ -211,7 +211,7 @@ def _task_line(line: str) -> TaskLine:
 
 
 @cache
-def _ready(path: Path, overrides: Overrides) -> Path:
+def _configured_top(path: Path, overrides: Overrides) -> Path:
     """The top of the repository at `path`, once it is checked that its configuration has all that a run needs."""
     workspace = workspace_of(path)
     load_settings(workspace.config, overrides).require(*NEEDED)
@@ -359,10 +359,10 @@ class LocalEngine:
         with on_interrupt(self._pass_on), self._left_to_end():
             while self._running or (waiting and not self._ending):
                 while waiting and len(self._running) < self._jobs and not self._ending:
-                    self._start(waiting.pop(0))
+                    self._start_job(waiting.pop(0))
                 ready = set(wait([each.answer for each in self._running], timeout=1.0))
                 for each in [each for each in self._running if each.answer in ready]:
-                    outcome = self._received(each)
+                    outcome = self._receive_outcome(each)
                     if outcome is not None:
                         yield outcome
 
@@ -378,7 +378,7 @@ class LocalEngine:
                 each.answer.close()  # nobody would wait for it to be read
                 each.process.join()
 
-    def _start(self, job: BatchJob) -> None:
+    def _start_job(self, job: BatchJob) -> None:
         context = multiprocessing.get_context("spawn")
         mine, theirs = context.Pipe(duplex=False)
         process = context.Process(target=serve, args=(job, theirs), name=f"cra batch {job.name}")
@@ -387,7 +387,7 @@ class LocalEngine:
         self._running.append(_Running(job=job, process=process, answer=mine))
         self._watch(job, None)
 
-    def _received(self, done: _Running) -> JobOutcome | None:
+    def _receive_outcome(self, done: _Running) -> JobOutcome | None:
         """The outcome, if that arrived, or the process has died; None if it was an event."""
         try:
             outcome: JobOutcome | Event | None = done.answer.recv()

@@ -11,7 +11,7 @@ STARTED_AT = 19
 
 def utc_now() -> str:
     """The time as UTC, ISO 8601, with milliseconds."""
-    return _written(dt.datetime.now(dt.UTC))
+    return _format_timestamp(dt.datetime.now(dt.UTC))
 
 
 def clock_in(seconds: float) -> str:
@@ -27,11 +27,11 @@ def process_began() -> str:
     try:
         stat = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return _written(now)
+        return _format_timestamp(now)
     ticks = int(stat.rpartition(")")[2].split()[STARTED_AT])
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return _written(now - dt.timedelta(seconds=age))
+    return _format_timestamp(now - dt.timedelta(seconds=age))
 
 
-def _written(moment: dt.datetime) -> str:
+def _format_timestamp(moment: dt.datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -71,13 +71,13 @@ def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
     return tuple(
         value
         for name, kind in TABLES.items()
-        for value in _values(name, kind, user.get(name, {}), own.get(name, {}))
+        for value in _table_values(name, kind, user.get(name, {}), own.get(name, {}))
     )
 
 
 def default_values() -> tuple[ConfiguredValue, ...]:
     """Every key with a fixed name, in the order of the written file, as it is where nothing sets it."""
-    return tuple(value for name, kind in TABLES.items() for value in _values(name, kind, {}, {}))
+    return tuple(value for name, kind in TABLES.items() for value in _table_values(name, kind, {}, {}))
 
 
 def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
@@ -90,7 +90,7 @@ def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue,
     known = list_values(workspace)
     found = tuple(each for each in known if each.key == key or each.key.startswith(f"{key}."))
     if not found:
-        raise _unknown(key, known)
+        raise _unknown_key_error(key, known)
     return found
 
 
@@ -104,13 +104,13 @@ def set_value(workspace: Workspace | None, key: str, text: str) -> tuple[Path, A
         UsageError: there is no such key, or no configuration in the repository yet.
         ConfigError: the value is invalid, or the file cannot be changed.
     """
-    first, *others = _readings(text)
+    first, *others = _possible_values(text)
     try:
-        return _change(workspace, key, first), first
+        return _write_value(workspace, key, first), first
     except ConfigError:
         for words in others:
             with contextlib.suppress(ConfigError):
-                return _change(workspace, key, words), words
+                return _write_value(workspace, key, words), words
         raise
 
 
@@ -122,10 +122,10 @@ def unset_value(workspace: Workspace | None, key: str) -> Path:
         UsageError: there is no such key, or the file does not set it.
         ConfigError: the file cannot be changed.
     """
-    return _change(workspace, key, None)
+    return _write_value(workspace, key, None)
 
 
-def _values(
+def _table_values(
     name: str,
     kind: type[ConfigSlice],
     user: Mapping[str, Any],
@@ -138,7 +138,7 @@ def _values(
         full = f"{name}.{key.name}"
         if key.table is not None:
             given = user.get(key.name) or {}, own.get(key.name) or {}
-            yield from _values(full, key.table, *given, needed=key.required or any(given))
+            yield from _table_values(full, key.table, *given, needed=key.required or any(given))
         elif isinstance(key.default, dict):
             merged = {
                 **dict.fromkeys(user.get(key.name, {}), "user"),
@@ -154,7 +154,7 @@ def _values(
                     description=key.description,
                 )
         else:
-            source, value = _given(key.name, user, own, plain_value(key.default))
+            source, value = _effective_value(key.name, user, own, plain_value(key.default))
             yield ConfiguredValue(
                 key=full,
                 value=value,
@@ -164,7 +164,9 @@ def _values(
             )
 
 
-def _given(key: str, user: Mapping[str, Any], own: Mapping[str, Any], default: Any) -> tuple[Source, Any]:
+def _effective_value(
+    key: str, user: Mapping[str, Any], own: Mapping[str, Any], default: Any
+) -> tuple[Source, Any]:
     if key in own:
         return "repository", own[key]
     if key in user:
@@ -182,7 +184,7 @@ def plain_value(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _readings(text: str) -> tuple[Any, ...]:
+def _possible_values(text: str) -> tuple[Any, ...]:
     """The possible meanings of the text: a TOML value, and the plain words."""
     try:
         found = load_toml(f"value = {text}")
@@ -193,11 +195,11 @@ def _readings(text: str) -> tuple[Any, ...]:
     return (found["value"],) if isinstance(found["value"], str) else (found["value"], text)
 
 
-def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
+def _write_value(workspace: Workspace | None, key: str, value: Any) -> Path:
     path = user_config_file() if workspace is None else workspace.config
     *tables, name = key.split(".")
-    if not _exists(tuple(tables), name):
-        raise _unknown(key, list_values(None))
+    if not _is_known_key(tuple(tables), name):
+        raise _unknown_key_error(key, list_values(None))
     if workspace is None:
         has_user_config(path)
         lock = private_folder(path.parent, hint=CONFIG_HINT)
@@ -222,7 +224,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
     return path
 
 
-def _exists(tables: tuple[str, ...], name: str) -> bool:
+def _is_known_key(tables: tuple[str, ...], name: str) -> bool:
     """Whether there is such a key; in a table with free names, every name is one."""
     if not tables or tables[0] not in TABLES:
         return False
@@ -247,7 +249,7 @@ def _table_of(data: Mapping[str, Any], tables: list[str], path: Path) -> Mapping
     return data
 
 
-def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
+def _unknown_key_error(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
     names = [each.key for each in known]
     ends = [name for name in names if name.endswith(f".{key}")]
     near = ends or difflib.get_close_matches(key, names, n=1)
@@ -285,7 +287,7 @@ def render_config(
     """
     blocks = [HEADER]
     for name, kind in TABLES.items():
-        blocks.extend(_table(name, kind, values.get(name, {}), below.get(name, {})))
+        blocks.extend(_table_blocks(name, kind, values.get(name, {}), below.get(name, {})))
     return "\n".join(blocks)
 
 
@@ -294,12 +296,12 @@ def render_whole_config() -> str:
     return "\n".join(
         [
             WHOLE_HEADER,
-            *(block for name, kind in TABLES.items() for block in _table(name, kind, None, NOTHING)),
+            *(block for name, kind in TABLES.items() for block in _table_blocks(name, kind, None, NOTHING)),
         ]
     )
 
 
-def _table(
+def _table_blocks(
     name: str, kind: type[ConfigSlice], values: Mapping[str, Any] | None, below: Mapping[str, Any]
 ) -> list[str]:
     """The blocks of a table and of those in it; with every key if `values` is None."""
@@ -312,24 +314,28 @@ def _table(
             if values is None and key.default is None:
                 nested.append(_unset_table(f"{name}.{key.name}", key, key.table))
             elif values is None or inner is not None:
-                nested.extend(_nested(f"{name}.{key.name}", key, inner, below.get(key.name) or NOTHING))
+                nested.extend(
+                    _nested_blocks(f"{name}.{key.name}", key, inner, below.get(key.name) or NOTHING)
+                )
         elif isinstance(key.default, dict):
             if values is None or inner:
                 nested.extend(_free_table(f"{name}.{key.name}", key, inner))
-        elif values is None or key.required or _differs(key, given, below):
-            lines.append(_entry(key, given, below))
+        elif values is None or key.required or _differs_from_inherited(key, given, below):
+            lines.append(_render_entry(key, given, below))
     return [f"[{name}]\n" + "\n".join(lines) + "\n", *nested] if lines or values is None else nested
 
 
-def _nested(name: str, key: Key, values: Mapping[str, Any] | None, below: Mapping[str, Any]) -> list[str]:
+def _nested_blocks(
+    name: str, key: Key, values: Mapping[str, Any] | None, below: Mapping[str, Any]
+) -> list[str]:
     """The blocks of a table in another one; none if it would only say what applies without it."""
     assert key.table is not None
-    blocks = _table(name, key.table, values, below) or ([f"[{name}]\n"] if key.default is None else [])
+    blocks = _table_blocks(name, key.table, values, below) or ([f"[{name}]\n"] if key.default is None else [])
     described = f"    # {key.description}" if key.description else ""
     return [block.replace("]", f"]{described}", 1) if block is blocks[0] else block for block in blocks]
 
 
-def _differs(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
+def _differs_from_inherited(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
     """Whether the value is another one than what applies without it."""
     return key.name in values and plain_value(values[key.name]) != plain_value(
         below.get(key.name, key.default)
@@ -349,7 +355,7 @@ def _free_table(name: str, key: Key, values: Mapping[str, Any] | None) -> list[s
     return [f"[{name}]    # {key.description}\n{body}"]
 
 
-def _entry(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> str:
+def _render_entry(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> str:
     value = values.get(key.name, below.get(key.name, key.default))
     line = f"# {key.name} =" if value is None else tomli_w.dumps({key.name: plain_value(value)}).strip()
     if key.name in below and value == below[key.name] and "\n" not in line:

@@ -98,20 +98,20 @@ def make_repository(sample: Sample, folder: Path) -> Path:
     """
     top = folder / sample.name
     top.mkdir(parents=True)
-    _git(top, 0, "init", "--quiet", "--template=", "--initial-branch=main")
-    _git(top, 0, "config", "user.name", AUTHOR[0])
-    _git(top, 0, "config", "user.email", AUTHOR[1])
+    _run_git(top, 0, "init", "--quiet", "--template=", "--initial-branch=main")
+    _run_git(top, 0, "config", "user.name", AUTHOR[0])
+    _run_git(top, 0, "config", "user.email", AUTHOR[1])
     for number, (message, files) in enumerate(sample.commits):
         for name, text in sorted(files.items()):
             path = top / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        _git(top, number, "add", "--all")
-        _git(top, number, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
+        _run_git(top, number, "add", "--all")
+        _run_git(top, number, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
     return top
 
 
-def _git(top: Path, number: int, *args: str) -> None:
+def _run_git(top: Path, number: int, *args: str) -> None:
     """One git call that the user's configuration does not affect."""
     date = f"{FIRST_COMMIT_TIME + number * DAY} +0000"
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}

@@ -76,16 +76,16 @@ def find_test_commands(top: Path, paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (find(files) for find in finders))))
 
 
-def _ava(files: RepositoryFiles) -> str:
+def _ava_command(files: RepositoryFiles) -> str:
     return command_of(files, "ava", "ava")
 
 
-def _bun(files: RepositoryFiles) -> str:
+def _bun_command(files: RepositoryFiles) -> str:
     is_used = "bunfig.toml" in files.paths and any(map(SCRIPT_TEST.search, files.paths))
     return "bun test" if is_used or mentions_in_tests(files, "bun:test") else ""
 
 
-def _deno(files: RepositoryFiles) -> str:
+def _deno_command(files: RepositoryFiles) -> str:
     name = files.first(("deno.json", "deno.jsonc"))
     if "test" in as_object(files.package(name).get("tasks")):
         return "deno task test"
@@ -93,19 +93,19 @@ def _deno(files: RepositoryFiles) -> str:
     return "deno test" if is_used or mentions_in_tests(files, "Deno.test") else ""
 
 
-def _make(files: RepositoryFiles) -> str:
-    heads = _heads(files.text(files.first(MAKEFILES)))
-    target = _likeliest(word for head in heads if "=" not in head for word in head.split())
+def _makefile_command(files: RepositoryFiles) -> str:
+    heads = _rule_heads(files.text(files.first(MAKEFILES)))
+    target = _likeliest_recipe(word for head in heads if "=" not in head for word in head.split())
     return f"make {target}" if target else ""
 
 
-def _just(files: RepositoryFiles) -> str:
-    heads = _heads(files.text(files.first(JUSTFILES)))
-    recipe = _likeliest(word.removeprefix("@") for head in heads for word in head.split()[:1])
+def _justfile_command(files: RepositoryFiles) -> str:
+    heads = _rule_heads(files.text(files.first(JUSTFILES)))
+    recipe = _likeliest_recipe(word.removeprefix("@") for head in heads for word in head.split()[:1])
     return f"just {recipe}" if recipe else ""
 
 
-def _heads(text: str) -> Iterator[str]:
+def _rule_heads(text: str) -> Iterator[str]:
     """What stands before the colon of each rule of a Makefile or justfile."""
     for line in text.splitlines():
         head, colon, rest = line.partition(":")
@@ -113,36 +113,36 @@ def _heads(text: str) -> Iterator[str]:
             yield head
 
 
-def _task(files: RepositoryFiles) -> str:
-    name = _likeliest(TASK.findall(files.text(files.first(TASKFILES))))
+def _taskfile_command(files: RepositoryFiles) -> str:
+    name = _likeliest_recipe(TASK.findall(files.text(files.first(TASKFILES))))
     return f"task {name}" if name else ""
 
 
-def _likeliest(names: Iterator[str] | list[str]) -> str:
+def _likeliest_recipe(names: Iterator[str] | list[str]) -> str:
     known = set(names)
     return next((name for name in RECIPES if name in known), "")
 
 
-def _nox(files: RepositoryFiles) -> str:
+def _nox_command(files: RepositoryFiles) -> str:
     if "noxfile.py" not in files.paths:
         return ""
     session = NOX_SESSION.search(files.text("noxfile.py"))
     return f"nox -s {session[1]}" if session else "nox"
 
 
-def _tox(files: RepositoryFiles) -> str:
+def _tox_command(files: RepositoryFiles) -> str:
     is_used = files.first(("tox.ini", "tox.toml")) or "tox" in files.tools
     return "tox -q" if is_used or "[tox:tox]" in files.text("setup.cfg") else ""
 
 
-def _invoke(files: RepositoryFiles) -> str:
+def _invoke_command(files: RepositoryFiles) -> str:
     text = files.text(files.first(("tasks.py", "tasks/__init__.py")))
-    name = _likeliest(name.replace("_", "-") for name in INVOKED.findall(text))
+    name = _likeliest_recipe(name.replace("_", "-") for name in INVOKED.findall(text))
     return f"invoke {name}" if name else ""
 
 
 def _task_of_table(files: RepositoryFiles) -> str:
-    found = ((run, _likeliest(iter(files.toml(path, *names)))) for path, names, run in TASK_TABLES)
+    found = ((run, _likeliest_recipe(iter(files.toml(path, *names)))) for path, names, run in TASK_TABLES)
     return next((f"{run} {name}" for run, name in found if name), "")
 
 
@@ -156,17 +156,17 @@ def _telling_file(files: RepositoryFiles) -> str:
 
 
 TOOLS: tuple[Callable[[RepositoryFiles], str], ...] = (
-    _ava,
-    _bun,
-    _deno,
+    _ava_command,
+    _bun_command,
+    _deno_command,
     _telling_file,
-    _make,
-    _just,
-    _task,
-    _invoke,
+    _makefile_command,
+    _justfile_command,
+    _taskfile_command,
+    _invoke_command,
     _task_of_table,
-    _nox,
-    _tox,
+    _nox_command,
+    _tox_command,
 )
 """What looks for one kind of tool each whose results are not read; a recipe may start any of those before it."""
 
@@ -223,7 +223,7 @@ class FoundServer(Struct, frozen=True, kw_only=True):
 
     def open(self) -> ModelServer:
         """Open a connection to it."""
-        return _open(self.models_table)
+        return _server_from_table(self.models_table)
 
 
 def find_server(wanted: WantedServer) -> FoundServer:
@@ -235,9 +235,9 @@ def find_server(wanted: WantedServer) -> FoundServer:
         ConfigError: the given address is invalid or another machine's.
     """
     failed: list[ModelError] = []
-    for table in _places(wanted):
+    for table in _candidate_server_tables(wanted):
         try:
-            server = _open(table)
+            server = _server_from_table(table)
             version, models = server.version(), server.list_models()
             slots = server.slots()
         except ModelError as error:
@@ -313,7 +313,7 @@ def ollama_url(host: str) -> str:
     return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port}"
 
 
-def _places(wanted: WantedServer) -> Iterator[dict[str, Any]]:
+def _candidate_server_tables(wanted: WantedServer) -> Iterator[dict[str, Any]]:
     extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
     given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
     named: tuple[tuple[Provider, str], ...] = (
@@ -324,7 +324,7 @@ def _places(wanted: WantedServer) -> Iterator[dict[str, Any]]:
             yield {"provider": provider, "base_url": url, **extra}
 
 
-def _open(table: dict[str, Any]) -> ModelServer:
+def _server_from_table(table: dict[str, Any]) -> ModelServer:
     return open_server(msgspec.convert({**table, "coding": "none", "reasoning": "none"}, ModelsConfig))
 
 

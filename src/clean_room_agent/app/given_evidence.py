@@ -31,11 +31,11 @@ def checked_evidence(
     files: tuple[str, ...] = ()
     if given.files:
         places = places_of(workspace)
-        files = tuple(_path(workspace, folder or Path.cwd(), places, file) for file in given.files)
+        files = tuple(_repository_path(workspace, folder or Path.cwd(), places, file) for file in given.files)
     return GivenEvidence(
-        tests=_once(test.strip() for test in given.tests),
-        checks=_once(check.strip() for check in given.checks),
-        files=_once(files),
+        tests=_without_duplicates(test.strip() for test in given.tests),
+        checks=_without_duplicates(check.strip() for check in given.checks),
+        files=_without_duplicates(files),
     )
 
 
@@ -47,9 +47,9 @@ def places_of(workspace: Workspace) -> Places:
 def together(first: GivenEvidence, second: GivenEvidence) -> GivenEvidence:
     """Both, each thing once."""
     return GivenEvidence(
-        tests=_once((*first.tests, *second.tests)),
-        checks=_once((*first.checks, *second.checks)),
-        files=_once((*first.files, *second.files)),
+        tests=_without_duplicates((*first.tests, *second.tests)),
+        checks=_without_duplicates((*first.checks, *second.checks)),
+        files=_without_duplicates((*first.files, *second.files)),
     )
 
 
@@ -60,7 +60,7 @@ HINTS = {
 }
 
 
-def _path(workspace: Workspace, folder: Path, places: Places, text: str) -> str:
+def _repository_path(workspace: Workspace, folder: Path, places: Places, text: str) -> str:
     """The file as a path of the repository: read from its top, or else from `folder`."""
     top = workspace.repo
     above = folder / text
@@ -82,5 +82,5 @@ def _path(workspace: Workspace, folder: Path, places: Places, text: str) -> str:
     )
 
 
-def _once(values: Iterable[str]) -> tuple[str, ...]:
+def _without_duplicates(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))

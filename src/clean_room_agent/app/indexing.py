@@ -45,7 +45,7 @@ def index_work_tree(
         partial(
             index_repository,
             workspace.repo,
-            config=_bounds(workspace, digest),
+            config=_index_bounds(workspace, digest),
             jobs=processors(),
             full=full,
             continue_on_error=continue_on_error,
@@ -73,7 +73,7 @@ def refresh_index(
     )
 
 
-def _bounds(workspace: Workspace, digest: str) -> Bounds:
+def _index_bounds(workspace: Workspace, digest: str) -> Bounds:
     """The index's part of the configuration; the whole file is validated only if it changed since the last index."""
     known = recall(workspace.curated, digest)
     if known is not None:

@@ -107,7 +107,7 @@ def _put_away(
     short = short_id(task_id)
     done = []
     if run is not None and run.status is RunStatus.RUNNING:
-        done.append(_end(record, run))
+        done.append(_end_dead_run(record, run))
     trees = (*worktree_places(worktrees / short), worktrees / f"{short}-index")
     done += [f"removed the worktree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
     for reports in map(reports_beside, trees):
@@ -117,7 +117,7 @@ def _put_away(
     if run is not None and run.command == "solve" and run.status not in ENDED:
         return done
     if has_session(workspace.repo, task_id):
-        _archive(workspace, record, task_id)
+        _archive_session(workspace, record, task_id)
         done.append(f"archived the session of {short} in the record")
     if workspace.run_copy(task_id).exists():
         done.append(f"removed the copy of the index that {short} had")
@@ -130,7 +130,7 @@ def _put_away(
     return done
 
 
-def _end(record: Record, run: OrchestratorRunRow) -> str:
+def _end_dead_run(record: Record, run: OrchestratorRunRow) -> str:
     goes_on = run.command == "solve"
     outcome = RunOutcome(
         status=RunStatus.INTERRUPTED if goes_on else RunStatus.FAILED,
@@ -146,7 +146,7 @@ def _end(record: Record, run: OrchestratorRunRow) -> str:
     return f"{run.command} {short} has failed: {DIED}"
 
 
-def _archive(workspace: Workspace, record: Record, task_id: str) -> None:
+def _archive_session(workspace: Workspace, record: Record, task_id: str) -> None:
     """Archive the session in the record as it is, and delete its file."""
     known = record.write(get_archive, task_id)
     session = Session.open(workspace.repo, task_id, clock=utc_now)

@@ -70,25 +70,26 @@ class ServerOfEachModel:
         self._all = tuple(opened.values())
         self._of_role = {role: opened[models.server_of(role)] for role in ROLES}
         self._of_model = {
-            tag: self._of_role[role] for tag, role in (*_overriding(models), *_roles_of_models(models))
+            tag: self._of_role[role]
+            for tag, role in (*_models_in_overrides(models), *_roles_of_models(models))
         }
         self.provider = models.provider
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request."""
-        return self._of(request.model.tag, request.model.role).send(request)
+        return self._server_for(request.model.tag, request.model.role).send(request)
 
     def window(self, tag: str) -> int | None:
         """The window that its server gives the model."""
-        return self._of(tag).window(tag)
+        return self._server_for(tag).window(tag)
 
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         """The tokens of a request, as the model's server counts them."""
-        return self._of(tag).count(tag, system, prompt)
+        return self._server_for(tag).count(tag, system, prompt)
 
     def digest(self, tag: str) -> str | None:
         """The digest of the model's files."""
-        return self._of(tag).digest(tag)
+        return self._server_for(tag).digest(tag)
 
     def version(self) -> str:
         """What each of them is.
@@ -113,7 +114,7 @@ class ServerOfEachModel:
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:
         """A request to load the model."""
-        return self._of(model.tag, model.role).loading(model)
+        return self._server_for(model.tag, model.role).loading(model)
 
     def show(self, tag: str) -> ModelDetails:
         """One model.
@@ -121,9 +122,9 @@ class ServerOfEachModel:
         Raises:
             ModelError: its server does not have it, or cannot be asked.
         """
-        return self._of(tag).show(tag)
+        return self._server_for(tag).show(tag)
 
-    def _of(self, tag: str, role: Role = "reasoning") -> ModelServer:
+    def _server_for(self, tag: str, role: Role = "reasoning") -> ModelServer:
         return self._of_model.get(tag) or self._of_role[role]
 
 
@@ -133,7 +134,7 @@ def _roles_of_models(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
             yield tag, role
 
 
-def _overriding(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
+def _models_in_overrides(models: ModelsConfig) -> Iterator[tuple[str, Role]]:
     """The models of overrides, each with the role of its prompt; a stage only judges."""
     for name, tag in sorted(models.overrides.items()):
         yield tag, role_of(name) or "classifier"
@@ -190,7 +191,7 @@ def loading(models: ModelsConfig, model: ModelConfig | None, times: TimeLog) -> 
     if model is None or load is None:
         yield
         return
-    thread = threading.Thread(target=_load, args=(load, model.tag, times), name="loading", daemon=True)
+    thread = threading.Thread(target=_load_model, args=(load, model.tag, times), name="loading", daemon=True)
     thread.start()
     try:
         yield
@@ -206,7 +207,7 @@ def first_model(router: ModelRouter, *, planned: bool) -> ModelConfig:
     return router.resolve("reasoning", "task_analysis", "task_analysis")
 
 
-def _load(load: ModelLoad, tag: str, times: TimeLog) -> None:
+def _load_model(load: ModelLoad, tag: str, times: TimeLog) -> None:
     began, said = utc_now(), tag
     try:
         load.run()

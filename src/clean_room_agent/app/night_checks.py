@@ -79,14 +79,18 @@ def require_ready(
         raise UsageError(
             f"about {need / 1e9:.0f} GB of disk are needed, and {free / 1e9:.0f} GB are free at {workspace.repo}"
         )
-    gpu = _probe(machine)
+    gpu = _has_gpu(machine)
     program, weights = _require_server(settings, models, base, server)
     return Ready(
-        parameters=parameters, gpu=gpu, fills=_fills(workspace, settings), program=program, weights=weights
+        parameters=parameters,
+        gpu=gpu,
+        fills=_can_fill_gaps(workspace, settings),
+        program=program,
+        weights=weights,
     )
 
 
-def _probe(machine: Machine) -> bool:
+def _has_gpu(machine: Machine) -> bool:
     """Whether the trainer's Python has a GPU.
 
     Raises:
@@ -146,7 +150,7 @@ def _run_once(command: tuple[str, ...], *, hint: str) -> str:
         raise UsageError(exc.message, hint=hint) from exc
 
 
-def _fills(workspace: Workspace, settings: Settings) -> bool:
+def _can_fill_gaps(workspace: Workspace, settings: Settings) -> bool:
     """Whether runs ask the coding model for the text of gaps."""
     if "masked" not in settings.solve.forms:
         return False

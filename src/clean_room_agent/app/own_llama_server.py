@@ -49,14 +49,14 @@ def own_llama_server(
     thread = threading.Thread(target=serve, name="llama-server", daemon=True)
     thread.start()
     try:
-        _wait(own, tag, thread, words)
+        _wait_until_ready(own, tag, thread, words)
         yield own.base_url
     finally:
         stop.set()
         thread.join()
 
 
-def _wait(own: ModelsConfig, tag: str, thread: threading.Thread, words: list[str]) -> None:
+def _wait_until_ready(own: ModelsConfig, tag: str, thread: threading.Thread, words: list[str]) -> None:
     until = time.monotonic() + START_SECONDS
     last = ""
     while thread.is_alive() and time.monotonic() < until:

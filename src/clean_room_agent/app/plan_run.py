@@ -59,14 +59,14 @@ def run_plan(
             given=given.events,
         ) as parts,
     ):
-        plan, why = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
+        plan, why = _plan_and_clean_up(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if plan else services.record.write(ending_of, task_id, reason=why)
         services.end_task()
     reason = why or f"see cra show {short_id(task_id)}"
     return plan, "; ".join((reason, *ending.sentences()))
 
 
-def _make(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
+def _plan_and_clean_up(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
     repo = parts.repo
     try:

@@ -120,7 +120,7 @@ def plant(
             refused[f"licence: {licence or 'not known'}"] += 1
             continue
         try:
-            learned = _learned(source, folder, settings)
+            learned = _learn_from_tests(source, folder, settings)
         except CraError as exc:
             unread.append((source.name, exc.message))
             continue
@@ -144,7 +144,7 @@ def plant(
     return Mined(what="fault", units=tuple(units), seen=planted, refused=refused, unread=tuple(unread))
 
 
-def _learned(source: Source, folder: Path, settings: Settings) -> Learned:
+def _learn_from_tests(source: Source, folder: Path, settings: Settings) -> Learned:
     """What passing tests of the commit run.
 
     Raises:
@@ -161,7 +161,7 @@ def _learned(source: Source, folder: Path, settings: Settings) -> Learned:
             raise ConfigError(
                 'no command is found that runs its tests; a manifest can name it (tests = "COMMAND")'
             )
-        with _opened(top, _for_tests(settings, command), wiring.NoTransport(), "learn") as run:
+        with _open_run(top, _for_tests(settings, command), wiring.NoTransport(), "learn") as run:
             first, second = run_baseline(run), run.tests.run_all("again")
             green = first.green() & second.green()
             if not green:
@@ -224,7 +224,7 @@ def _pairs_at(
     timeout = max(LEAST_SECONDS, SLOWER * unit.learned.seconds)
     write_bytes(checkout.root, fault.path, right.encode(fault.mutation.applied(right.text)))
     try:
-        with _opened(checkout.root, _for_tests(settings, unit.learned.command, timeout), gold, name) as run:
+        with _open_run(checkout.root, _for_tests(settings, unit.learned.command, timeout), gold, name) as run:
             return make_fault_pairs(run, gold, fault, right.text, unit.learned.green, chance)
     except ConfigError:
         return "the tests do not end, or do not run"
@@ -247,7 +247,7 @@ def _checked_out(source: Source, settings: Settings) -> Iterator[ParentCheckout]
 
 
 @contextlib.contextmanager
-def _opened(top: Path, settings: Settings, transport: Transport, name: str) -> Iterator[Run]:
+def _open_run(top: Path, settings: Settings, transport: Transport, name: str) -> Iterator[Run]:
     """A run of the files at `top`, whose task has no words yet."""
     workspace, task_id = Workspace(repo=top), str(uuid.uuid5(uuid.NAMESPACE_URL, name))
     workspace.create()

@@ -50,11 +50,13 @@ def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Ch
         if pages:
             return
         yield from _all_or("prompts", "as they were sent", prompt_faults(conn, prompt_hash), CHANGED)
-        yield from _all_or("chains", _counted(conn), chain_faults(conn), CHANGED)
+        yield from _all_or("chains", _record_counts(conn), chain_faults(conn), CHANGED)
         endings = list_endings(conn)
     yield from _all_or("runs", "each running one has a process", _left_alone(workspace, endings))
-    yield from _all_or("sessions", "archived for each task that has ended", _sessions(workspace, endings))
-    yield from _all_or("results", "in git, unless they were discarded", _results(workspace, endings))
+    yield from _all_or(
+        "sessions", "archived for each task that has ended", _session_faults(workspace, endings)
+    )
+    yield from _all_or("results", "in git, unless they were discarded", _result_faults(workspace, endings))
 
 
 def _all_or(
@@ -77,7 +79,7 @@ def _open_files(workspace: Workspace) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _counted(conn: Connection) -> str:
+def _record_counts(conn: Connection) -> str:
     tables = ("orchestrator_runs", "task_runs", "retrieval_llm_calls", "run_attempts", "validation_results")
     counts = [conn.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]  # noqa: S608 - names from above
     words = ("runs", "passes", "calls", "attempts", "test runs")
@@ -97,7 +99,7 @@ def _left_alone(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[t
     )
 
 
-def _sessions(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
+def _session_faults(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for ending in endings:
         run = short_id(ending.task_id)
@@ -138,7 +140,7 @@ def find_damage(workspace: Workspace) -> CheckFinding | None:
     return None
 
 
-def _results(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
+def _result_faults(workspace: Workspace, endings: tuple[RunEnding, ...]) -> tuple[tuple[str, str], ...]:
     kept = [
         ending for ending in endings if ending.branch and not ending.discarded and ending.command != "replay"
     ]

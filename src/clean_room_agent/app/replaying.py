@@ -284,8 +284,8 @@ def ask_other(
                     item=first.site.item,
                     call_id=first.id,
                     decides=tuple(dict.fromkeys(filter(None, paths))),
-                    then=_recorded(tries),
-                    now=_ask(access.models, first, task_id),
+                    then=_recorded_side(tries),
+                    now=_ask_again(access.models, first, task_id),
                 )
             )
     return WhatIf(
@@ -298,7 +298,7 @@ def ask_other(
     )
 
 
-def _recorded(tries: Sequence[ReadCall]) -> Side:
+def _recorded_side(tries: Sequence[ReadCall]) -> Side:
     last, read = tries[-1].call, tries[-1].read
     answer: Any = ParseFault(
         kind="empty", fault=last.ending.error or (read.fault if read else "it was not read")
@@ -307,10 +307,10 @@ def _recorded(tries: Sequence[ReadCall]) -> Side:
         logprobs = load_logprobs(last.answer.logprobs)
         answer, _ = KNOWN[last.site.call_type].read(last.answer.response, logprobs, asked=last.request.prompt)
     latency = sum(each.call.cost.latency_ms for each in tries)
-    return _side(answer, last.cost.prompt_tokens, last.cost.completion_tokens, latency)
+    return _make_side(answer, last.cost.prompt_tokens, last.cost.completion_tokens, latency)
 
 
-def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
+def _ask_again(models: ModelClient, call: ModelCall, task_id: str) -> Side:
     """The answer to exactly the recorded text; if that does not fit the other model's window, there is no answer."""
     relative, prompt = relative_pass(call.site.pass_id), KNOWN[call.site.call_type]
     body = json.loads(call.request.request_body) if call.request.request_body else {}
@@ -324,12 +324,14 @@ def _ask(models: ModelClient, call: ModelCall, task_id: str) -> Side:
             item=call.site.item,
         )
     except WindowExceeded as error:
-        return _side(ParseFault(kind="empty", fault=error.message), None, None, 0)
+        return _make_side(ParseFault(kind="empty", fault=error.message), None, None, 0)
     answer = reply.bad if reply.value is None else reply.value
-    return _side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
+    return _make_side(answer, reply.prompt_tokens, reply.completion_tokens, reply.latency_ms)
 
 
-def _side(answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int) -> Side:
+def _make_side(
+    answer: Any, prompt_tokens: int | None, completion_tokens: int | None, latency_ms: int
+) -> Side:
     unreadable = answer.fault if isinstance(answer, ParseFault) else ""
     if isinstance(answer, Choice):
         plain: Any = answer.word

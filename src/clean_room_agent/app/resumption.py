@@ -97,7 +97,7 @@ def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: st
     Raises:
         ConfigError: the finished part was judged by another command.
     """
-    before, after = _flat(then), _flat(json.loads(json.dumps(now, default=str)))
+    before, after = _flatten_config(then), _flatten_config(json.loads(json.dumps(now, default=str)))
     changed = tuple(key for key in sorted({*before, *after}) if before.get(key) != after.get(key))
     for key in JUDGES:
         if key in changed:
@@ -112,7 +112,7 @@ def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: st
     )
 
 
-def _flat(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+def _flatten_config(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
     """The values by table and key, with the defaults of those that are not set."""
     defaults = {
         (table, key.name): json.loads(json.dumps(key.default, default=str))

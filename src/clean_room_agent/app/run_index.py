@@ -95,11 +95,13 @@ class IndexProcess:
     def __init__(self, first: IndexJob | None = None, timed: Timed = untimed) -> None:
         """`first` begins at once, and is timed."""
         self._timed = timed
-        self._pool = WorkerPool(1, tasks=0, body=partial(_serve, first))
+        self._pool = WorkerPool(1, tasks=0, body=partial(_run_index_jobs, first))
         self._progress: Progress | None = None
         """Who waits, and is to be told how far it is."""
         self._error: Exception | None = None
-        self._listener = threading.Thread(target=self._listen, daemon=True) if first is not None else None
+        self._listener = (
+            threading.Thread(target=self._listen_for_progress, daemon=True) if first is not None else None
+        )
         if self._listener is not None:
             self._listener.start()
 
@@ -139,7 +141,7 @@ class IndexProcess:
         for done, total in self._pool.messages(DONE):
             progress(done, total)
 
-    def _listen(self) -> None:
+    def _listen_for_progress(self) -> None:
         try:
             with self._timed(TimeKind.INDEX):
                 for done, total in self._pool.messages(DONE):
@@ -149,7 +151,7 @@ class IndexProcess:
             self._error = error
 
 
-def _serve(first: IndexJob | None, channel: Channel) -> None:
+def _run_index_jobs(first: IndexJob | None, channel: Channel) -> None:
     job: IndexJob = first or channel.wait()
     while True:
         job(lambda done, total: channel.send((done, total)))
@@ -196,19 +198,19 @@ class IndexCopy:
         """A retriever over the index as it is now. It knows one state of the index, so a refresh replaces it."""
         services = self._services
         root = worktree_place(services.workspace, services.settings, self._task_id)
-        return retriever_over(services, self._reading, root)
+        return retriever_over(services, self._read_connection, root)
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         """Index the present contents of `paths` in the worktree; the copy then describes `commit`."""
-        self._process.do(partial(index_commit, self._path, root, tuple(paths), commit), self._progress)
+        self._process.do(partial(index_commit, self._copy_path, root, tuple(paths), commit), self._progress)
         self.__dict__.pop("source", None)
 
     def described(self) -> str:
         """The commit of the run that the copy describes; "" before the first refresh."""
-        return files.get_index_state(self._reading, RUN_COMMIT_KEY) or ""
+        return files.get_index_state(self._read_connection, RUN_COMMIT_KEY) or ""
 
     @cached_property
-    def _path(self) -> Path:
+    def _copy_path(self) -> Path:
         """The path of the copy, which exists afterwards."""
         path = self._services.workspace.run_copy(self._task_id)
         began = _began_with(self._services)
@@ -224,9 +226,9 @@ class IndexCopy:
         return path
 
     @cached_property
-    def _reading(self) -> Connection:
+    def _read_connection(self) -> Connection:
         return self._connections.enter_context(
-            contextlib.closing(connect_file("curated", self._path, read_only=True))
+            contextlib.closing(connect_file("curated", self._copy_path, read_only=True))
         )
 
     def _copy_refreshed(self, target: Path) -> None:

@@ -91,7 +91,7 @@ def run_parts(
             model_lines=_model_lines(services),
             remote=_prompts_go_to(settings.models),
             index=index,
-            journal=_journal(
+            journal=_build_journal(
                 services, _run_row(services, repo, task, command), task, observer, interrupts, times, given
             ),
             worktrees=WorktreePool(
@@ -100,7 +100,7 @@ def run_parts(
         )
 
 
-def _journal(
+def _build_journal(
     services: Services,
     run: OrchestratorRunRow,
     task: Task,

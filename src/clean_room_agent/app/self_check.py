@@ -143,47 +143,47 @@ def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[CheckFind
     yield from local_checks(path)
     try:
         workspace = wiring.workspace_of(path)
-        settings = _settings(workspace)
+        settings = _required_settings(workspace)
     except CraError:
         return  # one of the lines said so
-    yield from _models(workspace, settings, watch)
+    yield from _check_models(workspace, settings, watch)
 
 
 def local_checks(path: Path) -> Iterator[CheckFinding]:
     """The lines that need no model server."""
-    yield _platform()
-    yield _attempt("git", _git)
-    where = _attempt("repository", lambda: _repository(path))
+    yield _check_platform()
+    yield _attempt_check("git", _check_git)
+    where = _attempt_check("repository", lambda: _check_repository(path))
     yield where
     if not where.ok:
         return
     workspace = wiring.workspace_of(path)
-    yield _attempt("worktree", lambda: _worktree(workspace))
-    yield _attempt("disk", lambda: _disk(workspace))
+    yield _attempt_check("worktree", lambda: _check_worktree(workspace))
+    yield _attempt_check("disk", lambda: _check_disk(workspace))
     settings: Settings | None = None
 
     def load() -> str:
         nonlocal settings
-        settings = _settings(workspace)
+        settings = _required_settings(workspace)
         return str(workspace.config)
 
-    yield _attempt("configuration", load)
-    yield _attempt("index", lambda: _index(workspace))
+    yield _attempt_check("configuration", load)
+    yield _attempt_check("index", lambda: _check_index(workspace))
     if settings is None:
         return
     known = settings
-    yield _attempt("test command", lambda: _test_command(known, workspace))
+    yield _attempt_check("test command", lambda: _test_command(known, workspace))
     yield sandbox_line(known.sandbox.mode)
-    yield _attempt("local only", lambda: _local(known))
+    yield _attempt_check("local only", lambda: _check_local_only(known))
 
 
-def _settings(workspace: Workspace) -> Settings:
+def _required_settings(workspace: Workspace) -> Settings:
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget", "stages", "solve", "testing")
     return settings
 
 
-def _disk(workspace: Workspace) -> str:
+def _check_disk(workspace: Workspace) -> str:
     """What a power cut may take where the record is, or will be."""
     folder = workspace.folder if workspace.folder.exists() else workspace.repo
     if not sync_folder(folder):
@@ -213,9 +213,9 @@ def try_sandbox() -> Iterator[CheckFinding]:
         return counted
 
     root = os.geteuid() == 0
-    yield _attempt("escapes as root" if root else "escapes", lambda: escapes(as_nobody=False))
+    yield _attempt_check("escapes as root" if root else "escapes", lambda: escapes(as_nobody=False))
     if root and shutil.which(BECOME_NOBODY[0]):
-        yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
+        yield _attempt_check("escapes as an ordinary user", lambda: escapes(as_nobody=True))
 
 
 def sandbox_line(mode: SandboxMode) -> CheckFinding:
@@ -230,7 +230,7 @@ def sandbox_line(mode: SandboxMode) -> CheckFinding:
     return CheckFinding(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
-def _structured(services: wiring.Services, task_id: str) -> str:
+def _check_structured_answers(services: wiring.Services, task_id: str) -> str:
     """Ask for a tiny object and read it, in the same way as every run."""
     reply = services.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
     if reply.value is None:
@@ -248,7 +248,7 @@ def _require_answer(which: str, fault: str) -> None:
         raise ModelError(f"the {which} model: {fault}", hint=NO_THINKING)
 
 
-def _verdicts(services: wiring.Services, task_id: str) -> str:
+def _check_verdicts(services: wiring.Services, task_id: str) -> str:
     """Ask for a yes, to see whether the answer comes with token probabilities."""
     reply = services.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
     if reply.value is None:
@@ -259,7 +259,7 @@ def _verdicts(services: wiring.Services, task_id: str) -> str:
     return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
 
 
-def _platform() -> CheckFinding:
+def _check_platform() -> CheckFinding:
     system = platform.system()
     return CheckFinding(
         name="platform",
@@ -269,7 +269,7 @@ def _platform() -> CheckFinding:
     )
 
 
-def _attempt(name: str, work: Callable[[], str]) -> CheckFinding:
+def _attempt_check(name: str, work: Callable[[], str]) -> CheckFinding:
     try:
         return CheckFinding(name=name, ok=True, text=work())
     except CraError as error:
@@ -278,7 +278,7 @@ def _attempt(name: str, work: Callable[[], str]) -> CheckFinding:
         )
 
 
-def _git() -> str:
+def _check_git() -> str:
     words = git("version", cwd=Path("/")).decode().split()
     number = tuple(int(part) for part in words[2].split(".")[:2])
     if number < MIN_GIT:
@@ -288,14 +288,14 @@ def _git() -> str:
     return words[2]
 
 
-def _repository(path: Path) -> str:
+def _check_repository(path: Path) -> str:
     workspace = wiring.workspace_of(path)
     if workspace.folder.exists():
         require_writable(workspace.folder)
     return str(open_repository(workspace.repo).top)
 
 
-def _worktree(workspace: Workspace) -> str:
+def _check_worktree(workspace: Workspace) -> str:
     repo = open_repository(workspace.repo)
     where = (
         private_folder(workspace.worktrees(wiring.cache_folder()), hint=CACHE_HINT)
@@ -305,7 +305,7 @@ def _worktree(workspace: Workspace) -> str:
     return f"can be made and removed below {where.parent}"
 
 
-def _index(workspace: Workspace) -> str:
+def _check_index(workspace: Workspace) -> str:
     if not workspace.curated.exists():
         return "not built yet; the first command that needs it builds it"
     with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as conn:
@@ -317,12 +317,12 @@ def _index(workspace: Workspace) -> str:
 
 def _test_command(settings: Settings, workspace: Workspace) -> str:
     command = settings.testing.test_command
-    read = _shell(workspace, "-n", "-c", command)  # -n: it is read, and nothing is run
+    read = _run_in_shell(workspace, "-n", "-c", command)  # -n: it is read, and nothing is run
     if read.returncode != 0:
         said = read.stderr.decode("utf-8", "replace").strip()
         raise UsageError(f"{command}: the shell cannot read it: {said}", hint="fix [testing] test_command")
     program = program_of(command)
-    if program and _shell(workspace, "-c", 'command -v -- "$1"', "sh", program).returncode != 0:
+    if program and _run_in_shell(workspace, "-c", 'command -v -- "$1"', "sh", program).returncode != 0:
         raise UsageError(f"{command}: there is no program {program!r}", hint="fix [testing] test_command")
     if waits := watching(command, RepositoryFiles(workspace.repo, ()).scripts):
         raise UsageError(
@@ -332,11 +332,11 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
     return command
 
 
-def _shell(workspace: Workspace, *words: str) -> proc.Completed:
+def _run_in_shell(workspace: Workspace, *words: str) -> proc.Completed:
     return proc.run(("sh", *words), cwd=workspace.repo, timeout=SHELL_SECONDS, check=False)
 
 
-def _local(settings: Settings) -> str:
+def _check_local_only(settings: Settings) -> str:
     places = " and ".join(one.base_url for one in settings.models.each_server())
     if settings.models.allow_remote:
         where = f"to {places}, and wherever that forwards them"
@@ -344,10 +344,10 @@ def _local(settings: Settings) -> str:
     return f"yes: {places} is this machine"
 
 
-def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[CheckFinding]:
+def _check_models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Iterator[CheckFinding]:
     there = True
     for one in settings.models.each_server():
-        line = _attempt("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]
+        line = _attempt_check("model server", lambda one=one: f"{one.base_url}, {open_server(one).version()}")  # type: ignore[misc]
         yield line
         there = there and line.ok
     if not there:
@@ -363,7 +363,7 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
 
     missing = False
     for tag in settings.models.tags():
-        line = _attempt("model", lambda tag=tag: describe(tag))  # type: ignore[misc]
+        line = _attempt_check("model", lambda tag=tag: describe(tag))  # type: ignore[misc]
         missing = missing or not line.ok
         yield line
     if missing:
@@ -383,14 +383,14 @@ def _models(workspace: Workspace, settings: Settings, watch: CallWatcher) -> Ite
             )
 
         for role in {services.router.resolve(role, PROBE_NAME).tag: role for role in PROBED}.values():
-            yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
-        yield _attempt("structured answers", lambda: _structured(services, task_id))
-        yield _attempt("verdicts", lambda: _verdicts(services, task_id))
+            yield _attempt_check("window", lambda role=role: probe(role))  # type: ignore[misc]
+        yield _attempt_check("structured answers", lambda: _check_structured_answers(services, task_id))
+        yield _attempt_check("verdicts", lambda: _check_verdicts(services, task_id))
         services.session.archive(services.record)
-    yield from _fit(workspace, settings, asked)
+    yield from _check_fit(workspace, settings, asked)
 
 
-def _fit(workspace: Workspace, settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
+def _check_fit(workspace: Workspace, settings: Settings, server: ModelServer) -> Iterator[CheckFinding]:
     """Whether the models are measured, and what is configured against it."""
     try:
         view = fit_view(settings, fits_of(settings, server), sums_of_runs(workspace, settings))
@@ -471,7 +471,7 @@ def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Check
     how = f"({run.report.runner}, {where})"
     took = f"in {seconds:.1f} s {how}"
     unloaded = missing_modules(run, top)
-    fault, remedy = (unloaded.text, unloaded.remedy) if unloaded else _fault(run, key)
+    fault, remedy = (unloaded.text, unloaded.remedy) if unloaded else _test_run_fault(run, key)
     red = sorted(run.red())
     if fault:
         yield CheckFinding(name=key, text=f"{fault} {how}", ok=False, remedy=remedy)
@@ -492,10 +492,10 @@ def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[Check
         meaning = MAY_FAIL.get(runner.config.accept, NO_GOALS)
         named = f"already fail before any change, and {meaning}: {listed(red, SHOWN)}"
         yield CheckFinding(name="failing tests", text=named)
-    yield from _missing(run, top)
+    yield from _missing_modules(run, top)
 
 
-def _fault(run: TestRun, key: str) -> tuple[str, str]:
+def _test_run_fault(run: TestRun, key: str) -> tuple[str, str]:
     """Why the run shows nothing, and what to do about it; empty if it shows something."""
     report, code = run.report, run.end.returncode
     if not report.whole:
@@ -514,7 +514,7 @@ def _fault(run: TestRun, key: str) -> tuple[str, str]:
     return "", ""
 
 
-def _missing(run: TestRun, top: Path) -> Iterator[CheckFinding]:
+def _missing_modules(run: TestRun, top: Path) -> Iterator[CheckFinding]:
     """Modules that failing tests cannot import: files that git ignores, and third-party ones."""
     said = (
         "\n".join(test.message for test in run.failing) + "\n" + ("" if run.report.whole else run.end.excerpt)

@@ -77,7 +77,7 @@ class Overrides(Struct, frozen=True, kw_only=True):
     samples: int | None = None
 
 
-def _table(name: str, kind: type[SliceT]) -> cached_property[SliceT]:
+def _slice_property(name: str, kind: type[SliceT]) -> cached_property[SliceT]:
     return cached_property(lambda settings: load_slice(settings.data, name, kind, source=settings.source))
 
 
@@ -97,9 +97,9 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
             ConfigError: a value is missing or invalid; the message names the first, and how to give it.
         """
         for table in tables:
-            self._slice(table)
+            self._load_complete_slice(table)
 
-    def _slice(self, table: str) -> ConfigSlice:
+    def _load_complete_slice(self, table: str) -> ConfigSlice:
         kind = TABLES[table]
         missing: dict[str, str] = {}
         for (section, key), flag in FLAGS.items():
@@ -114,20 +114,20 @@ class Settings(Struct, frozen=True, kw_only=True, dict=True):
             )
         return load_slice(self.data, table, kind, source=self.source)
 
-    models = _table("models", ModelsConfig)
-    budget = _table("budget", BudgetConfig)
-    stages = _table("stages", StagesConfig)
-    judgments = _table("judgments", JudgmentsConfig)
-    conventions = _table("conventions", ConventionsConfig)
-    solve = _table("solve", SolveConfig)
-    testing = _table("testing", TestingConfig)
-    evidence = _table("evidence", EvidenceConfig)
-    orchestrator = _table("orchestrator", OrchestratorConfig)
-    recovery = _table("recovery", RecoveryConfig)
-    edit = _table("edit", EditConfig)
-    worktree = _table("worktree", WorktreeConfig)
-    sandbox = _table("sandbox", SandboxConfig)
-    index = _table("index", IndexConfig)
+    models = _slice_property("models", ModelsConfig)
+    budget = _slice_property("budget", BudgetConfig)
+    stages = _slice_property("stages", StagesConfig)
+    judgments = _slice_property("judgments", JudgmentsConfig)
+    conventions = _slice_property("conventions", ConventionsConfig)
+    solve = _slice_property("solve", SolveConfig)
+    testing = _slice_property("testing", TestingConfig)
+    evidence = _slice_property("evidence", EvidenceConfig)
+    orchestrator = _slice_property("orchestrator", OrchestratorConfig)
+    recovery = _slice_property("recovery", RecoveryConfig)
+    edit = _slice_property("edit", EditConfig)
+    worktree = _slice_property("worktree", WorktreeConfig)
+    sandbox = _slice_property("sandbox", SandboxConfig)
+    index = _slice_property("index", IndexConfig)
 
 
 def load_settings(

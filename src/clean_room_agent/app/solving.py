@@ -187,7 +187,7 @@ def run_solve(
     task_id = task_id or new_task_id()
     times = begin_timing(settings, transport, task_id, entered_at)
     started = time.monotonic()
-    repo = _opened(workspace, settings, times)
+    repo = _open_and_clean_up(workspace, settings, times)
     new = not request.resume and request.replay_of is None
     live = new and transport is wiring.live_transport
     settings = _with_fit(workspace, settings, request, live=live)
@@ -234,7 +234,7 @@ def run_solve(
         ):
             baseline = run_baseline(run)
             solved = solve(run, given, baseline)
-        return _ended(services, repo, request, solved, interrupts, started)
+        return _finish_run(services, repo, request, solved, interrupts, started)
 
 
 def _with_fit(workspace: Workspace, settings: Settings, request: SolveRequest, *, live: bool) -> Settings:
@@ -248,7 +248,7 @@ def _with_fit(workspace: Workspace, settings: Settings, request: SolveRequest, *
     )
 
 
-def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:
+def _open_and_clean_up(workspace: Workspace, settings: Settings, times: TimeLog) -> Repository:
     """Open the repository, and clean up what dead processes left in it."""
     with times.timed(TimeKind.GIT, "open the repository"):
         repo = with_package(open_repository(workspace.repo), BRANCHES)
@@ -256,7 +256,7 @@ def _opened(workspace: Workspace, settings: Settings, times: TimeLog) -> Reposit
     return repo
 
 
-def _ended(
+def _finish_run(
     services: wiring.Services,
     repo: Repository,
     request: SolveRequest,
@@ -267,7 +267,7 @@ def _ended(
     """The exit code and the final summary of a run that has just ended, and that began at `started` (monotonic seconds); its
     result is applied if requested.
     """
-    applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
+    applied, refusal = _apply_result(repo, services, solved) if request.apply else (None, None)
     seconds = seconds_used(services.session)
     if solved.result.status in ENDED or request.replay_of is not None:
         with interrupts.shield(is_last=True):
@@ -347,7 +347,7 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
     return services.record.write(ending_of, result.task_id, reason=result.reason)
 
 
-def _apply(
+def _apply_result(
     repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
     """Apply the result; returns the applied paths (None if something fails in the result, or it changed nothing), and the
@@ -376,9 +376,9 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "branch": result.branch,
         "files": to_shown(summary.files),
         "tests": {
-            "before": _counts(trace, "baseline"),
-            "after": _counts(trace, "final"),
-            "restored": _counts(trace, "restored"),
+            "before": _test_counts(trace, "baseline"),
+            "after": _test_counts(trace, "final"),
+            "restored": _test_counts(trace, "restored"),
             "touched": to_shown(touched.files),
             "gone": touched.gone,
             "skipped": touched.skipped,
@@ -398,7 +398,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def _counts(trace: RunTrace, kind: str) -> dict[str, Any] | None:
+def _test_counts(trace: RunTrace, kind: str) -> dict[str, Any] | None:
     row = last_of(trace, kind)
     if row is None:
         return None

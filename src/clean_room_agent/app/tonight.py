@@ -127,12 +127,12 @@ class Night(Struct, kw_only=True):
         Raises:
             UsageError: there is nothing to plant one in.
         """
-        sources = _sources(self.request)
+        sources = _requested_sources(self.request)
         making = making_of(self.settings, None, of_faults=True)
         for per_function in PER_FUNCTION:
             planting = Planting(most=self.request.faults, per_function=per_function, seed=0)
-            progress = self._counting(" repositories' tests")
-            mined = plant(sources, self._work, making, self.settings, planting, progress)
+            progress = self._progress_callback(" repositories' tests")
+            mined = plant(sources, self._bootstrap_folder, making, self.settings, planting, progress)
             if mined.unread or mined.seen == self.request.faults * len(sources):
                 break
         if not mined.units:
@@ -154,18 +154,18 @@ class Night(Struct, kw_only=True):
         data = work / processors()
         made = self.mined.seen * ROWS_OF_FAULT
         rows = made - min(TEST_ROWS, made // 2)
-        training = self._seconds(rows * TOKENS_OF_ROW)
+        training = self._training_seconds(rows * TOKENS_OF_ROW)
         repositories = counted(len({unit.repo for unit in units}), "repository", "repositories")
         planting = (
             f"{counted(self.mined.seen, 'fault')} in {repositories}, on {counted(processors(), 'processor')}"
         )
         lines = [
-            f"1. data: {planting}: about {_long(data)}, until {clock_in(data)}",
+            f"1. data: {planting}: about {_format_duration(data)}, until {clock_in(data)}",
             f"2. training: a base of {self.ready.parameters / 1e9:.2g}B parameters, usually {rows:,} rows; "
             + (
                 "on a GPU: how long is known after its first updates"
                 if self.ready.gpu
-                else f"about {_long(training)}, until {clock_in(data + training)}; at most {request.hours:g} h"
+                else f"about {_format_duration(training)}, until {clock_in(data + training)}; at most {request.hours:g} h"
             ),
             "3. gate: base and adapter answer what was held out"
             + (f"; {self.ready.program} is started for it" if self.ready.program else ""),
@@ -179,13 +179,13 @@ class Night(Struct, kw_only=True):
             CraError: there is no row to train on, or none to test with.
         """
         assert self.mined is not None
-        self._keep(self.state)
+        self._save_state(self.state)
         making = making_of(self.settings, None, of_faults=True)
-        shards = self._work / "shards"
+        shards = self._bootstrap_folder / "shards"
         bootstrap.make_shards(
             partial(make_fault_shard, shards, making=making, settings=self.settings),
             bootstrap.missing_units(shards, self.mined.units, making),
-            self._counting(" units of faults"),
+            self._progress_callback(" units of faults"),
             jobs=processors(),
             engine="local",
         )
@@ -193,7 +193,7 @@ class Night(Struct, kw_only=True):
         made = bootstrap.assemble(shards, self.mined, making, partial(split_functions, stage=prompt))
         own = [entry for entry in made.entries if entry.row.origin.stage == prompt]
         test = [entry for entry in own if entry.split == "test"]
-        chosen = self._chosen([entry for entry in own if entry.split == "train"])
+        chosen = self._trainable_rows([entry for entry in own if entry.split == "train"])
         unused = {
             f"{prompt}: would take more than {self.request.hours:g} hours to train on": len(own)
             - len(test)
@@ -227,12 +227,12 @@ class Night(Struct, kw_only=True):
             left_out=reasons,
             not_read=self.mined.unread,
         )
-        self._keep(replace(self.state, data=data))
+        self._save_state(replace(self.state, data=data))
 
     def training_outlook(self) -> str:
         """What the training and the gate will take, in a line."""
         data = self.data
-        seconds = self._seconds(data.tokens)
+        seconds = self._training_seconds(data.tokens)
         asking = 2 * data.test_rows * TOKENS_OF_ROW / self.speed / READING
         few = data.test_rows < MIN_EXAMPLES
         missing = (
@@ -240,10 +240,10 @@ class Night(Struct, kw_only=True):
             if few
             else ""
         )
-        until = "" if self.ready.gpu else f": about {_long(seconds)}, until {clock_in(seconds)}"
+        until = "" if self.ready.gpu else f": about {_format_duration(seconds)}, until {clock_in(seconds)}"
         return (
             f"training on {counted(data.rows, 'row')} of `{data.prompt}`, about {data.tokens:,} tokens, twice over{until}; "
-            f"then {counted(data.test_rows, 'question')} to base and adapter, about {_long(asking)}{missing}"
+            f"then {counted(data.test_rows, 'question')} to base and adapter, about {_format_duration(asking)}{missing}"
         )
 
     def train(self) -> None:
@@ -253,7 +253,7 @@ class Night(Struct, kw_only=True):
             CommandError: the trainer failed.
         """
         with Record.open(self.workspace.repo, clock=utc_now) as record:
-            known = self._adapter(record)
+            known = self._trained_adapter(record)
         work = private_folder(self.workspace.adapters) / f"{self.data.prompt}-v{self.data.version}{WORK}"
         if known is not None:
             shutil.rmtree(work, ignore_errors=True)
@@ -284,7 +284,7 @@ class Night(Struct, kw_only=True):
         """
         with ExitStack() as stack:
             parts = stack.enter_context(open_adapters(self.workspace.repo))
-            row = self._adapter(parts.record)
+            row = self._trained_adapter(parts.record)
             assert row is not None
             if not parts.record.write(list_evaluations, row.id):
                 prompt, weights = BY_NAME[self.data.prompt], self.ready.weights
@@ -292,36 +292,41 @@ class Night(Struct, kw_only=True):
                 if self.ready.program:
                     self.say("starting a llama-server with the adapter")
                     parts = _served_apart(stack, parts, row, self.ready)
-                served, server = parts.serve(row, weights, self._counting(" bytes"), self.say)
+                served, server = parts.serve(row, weights, self._progress_callback(" bytes"), self.say)
                 parts.evaluate(
-                    row, ((prompt, material),), served, server, self._counting(" questions"), self.say
+                    row,
+                    ((prompt, material),),
+                    served,
+                    server,
+                    self._progress_callback(" questions"),
+                    self.say,
                 )
             return row, parts.record.write(list_evaluations, row.id)[-1]
 
-    def _counting(self, what: str) -> Callable[[int, int], None]:
+    def _progress_callback(self, what: str) -> Callable[[int, int], None]:
         return lambda done, total: self.progress(done, total, what)
 
-    def _chosen(self, rows: list[DatasetEntry]) -> list[DatasetEntry]:
+    def _trainable_rows(self, rows: list[DatasetEntry]) -> list[DatasetEntry]:
         """The rows that can be trained on in the hours that there are."""
         if self.ready.gpu:
             return rows
         return shortest_rows(rows, self.request.hours * 3600 * self.speed / Hyperparameters().epochs)
 
-    def _seconds(self, tokens: int) -> float:
+    def _training_seconds(self, tokens: int) -> float:
         """Of a training on rows with so many tokens."""
         longest = self.request.hours * 3600
         return min(tokens * Hyperparameters().epochs / self.speed, longest)
 
     @property
-    def _work(self) -> Path:
+    def _bootstrap_folder(self) -> Path:
         """Where `cra bootstrap` has its shards, too."""
         return self.workspace.folder / "bootstrap"
 
-    def _adapter(self, record: Record) -> AdapterRow | None:
+    def _trained_adapter(self, record: Record) -> AdapterRow | None:
         known = record.write(list_adapters)
         return next((row for row in known if row.dataset_id == self.data.dataset), None)
 
-    def _keep(self, state: State) -> None:
+    def _save_state(self, state: State) -> None:
         self.state = state
         atomic_write(self.folder / STATE, to_json(state) + "\n")
 
@@ -361,7 +366,7 @@ def open_night(
         hours=hours,
         device=machine.device,
     )
-    place = private_folder(folder.absolute() if folder else _newest(workspace))
+    place = private_folder(folder.absolute() if folder else _night_folder(workspace))
     state = State(request=request)
     if (place / STATE).exists():
         state = from_json((place / STATE).read_bytes(), State)
@@ -406,7 +411,7 @@ def _served_apart(stack: ExitStack, parts: OpenAdapters, row: AdapterRow, ready:
     return replace(parts, settings=settings)
 
 
-def _newest(workspace: Workspace) -> Path:
+def _night_folder(workspace: Workspace) -> Path:
     """The folder of the last night, if it has not come to its end; else a new one."""
     above = private_folder(workspace.folder / "tonight")
     number = max((int(path.name) for path in above.iterdir() if path.name.isdecimal()), default=0)
@@ -418,7 +423,7 @@ def _without_commits(request: Request) -> Request:
     return replace(request, repositories=tuple((path, "") for path, _ in request.repositories))
 
 
-def _sources(request: Request) -> tuple[Any, ...]:
+def _requested_sources(request: Request) -> tuple[Any, ...]:
     """The repositories at their commits, each with the test command of its own configuration."""
     listed = []
     for path, head in request.repositories:
@@ -429,6 +434,6 @@ def _sources(request: Request) -> tuple[Any, ...]:
     return open_sources(listed, Path("/nowhere"), Exclusions(), lambda *_: None)[0]
 
 
-def _long(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes = max(1, round(seconds / 60))
     return counted(minutes, "minute") if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -15,7 +15,7 @@ OURS = tuple(
 def log_text(error: BaseException) -> str:
     """What is stored about an error: first its places, then all that Python says about it."""
     said = "".join(traceback.format_exception(error))
-    return HEADING + "".join(_places(error, set())) + MESSAGES + said
+    return HEADING + "".join(_error_places(error, set())) + MESSAGES + said
 
 
 def places_in(log: str) -> str:
@@ -24,13 +24,13 @@ def places_in(log: str) -> str:
     return places if found and log.startswith(HEADING) else ""
 
 
-def _places(error: BaseException, seen: set[int]) -> Iterator[str]:
+def _error_places(error: BaseException, seen: set[int]) -> Iterator[str]:
     """For each error, from the first to the last: its class, and the frames in files of this program and of Python."""
     seen.add(id(error))
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     for each in (error.__cause__ or error.__context__, *inner):
         if each is not None and id(each) not in seen:
-            yield from _places(each, seen)
+            yield from _error_places(each, seen)
     yield f"{type(error).__module__}.{type(error).__qualname__}\n"
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename.startswith(OURS):

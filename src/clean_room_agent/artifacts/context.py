@@ -194,7 +194,7 @@ def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
     fence = fence_for(item.text for item in shown)
 
     def text(section: Section) -> str:
-        return without_line_end(_framed([item for item in shown if item.section == section], fence))
+        return without_line_end(_framed_items([item for item in shown if item.section == section], fence))
 
     return SectionTexts(
         code=text("code"),
@@ -209,7 +209,7 @@ def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
 def frame_items(items: Iterable[ContextItem]) -> str:
     """The items of all sections, one after the other."""
     shown = tuple(items)
-    return _framed(shown, fence_for(item.text for item in shown))
+    return _framed_items(shown, fence_for(item.text for item in shown))
 
 
 def fence_for(texts: Iterable[str]) -> str:
@@ -230,17 +230,17 @@ def frame(head: str, text: str, fence: str, *, path: str = "", symbol: str = "")
     return compose((first, _line_ended(text), last))
 
 
-def _framed(items: Sequence[ContextItem], fence: str) -> SourcedText:
+def _framed_items(items: Sequence[ContextItem], fence: str) -> SourcedText:
     blocks: list[str] = []
     for listed, group in groupby(items, key=_is_line):
         if listed:
-            blocks.append(compose(_shown(item) for item in group))
+            blocks.append(compose(_sourced_item(item) for item in group))
         else:
-            blocks.extend(_frame_of(run, fence) for run in _runs(list(group)))
+            blocks.extend(_frame_of(run, fence) for run in _group_by_frame(list(group)))
     return joined("\n", blocks)
 
 
-def _shown(item: ContextItem) -> SourcedText:
+def _sourced_item(item: ContextItem) -> SourcedText:
     """The item's text, with the place in the file that each line shows or is about."""
     if _head_word(item) in {"file", "code", "test"}:
         source, number = PromptSource.FILE, item.start_line
@@ -256,7 +256,7 @@ def _is_line(item: ContextItem) -> bool:
     return item.section in {"callers", "green"} or (item.section == "uses" and item.detail == "type_context")
 
 
-def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
+def _group_by_frame(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
     """The items by the frames that hold them."""
     runs: list[list[ContextItem]] = []
     for item in items:
@@ -270,7 +270,7 @@ def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
 def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
     first = run[0]
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
-    texts: list[str] = [_shown(first)]
+    texts: list[str] = [_sourced_item(first)]
     for before, item in pairwise(run):
         if item.detail == "primary":
             blank = "\n" * (item.start_line - before.end_line - 1)
@@ -283,7 +283,7 @@ def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
                     number=before.end_line + 1,
                 )
             )
-        texts.append(_shown(item))
+        texts.append(_sourced_item(item))
     last = max(item.end_line for item in run)
     called = dict.fromkeys(without_lines(item.symbol) for item in run if item.symbol is not None)
     name = item_name(quoted(first.path), ", ".join(filter(None, called)), (first.start_line, last))

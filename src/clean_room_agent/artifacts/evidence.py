@@ -121,17 +121,19 @@ def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> st
     if not evidence.tests:
         groups.append(("Places in the stack traces", list(map(place_of, evidence.frames)), MAX_FRAMES))
     lists = [
-        _listed(title, entries, most, bound // LISTED_SHARE) for title, entries, most in groups if entries
+        _render_list(title, entries, most, bound // LISTED_SHARE)
+        for title, entries, most in groups
+        if entries
     ]
-    lists += [_others(evidence.others)] if evidence.others else []
+    lists += [_others_line(evidence.others)] if evidence.others else []
     left = bound - sum(len(text) + 1 for text in lists)
     blocks = describe_tests([(FAILING, test) for test in evidence.tests], bound=left)
     return "\n".join([*filter(None, (blocks,)), *lists])
 
 
-def _others(names: Sequence[str]) -> str:
+def _others_line(names: Sequence[str]) -> str:
     """That other tests fail, in one line."""
-    name = _cut(quoted(names[0]), MAX_NAME)
+    name = _shorten_text(quoted(names[0]), MAX_NAME)
     if len(names) == 1:
         return f"One other test fails as well, {name}: it is not part of this task."
     return f"{len(names)} other tests fail as well, like {name}: they are not part of this task."
@@ -141,22 +143,22 @@ def describe_tests(tests: Sequence[tuple[str, FailingTest]], *, bound: int = MOS
     """The tests, each after its label, in the given order; at most `bound` characters."""
     groups: dict[tuple[str, ...], list[FailingTest]] = {}
     for label, test in tests:
-        groups.setdefault((label, *_words(test)), []).append(test)
+        groups.setdefault((label, *_failure_key(test)), []).append(test)
     labelled = [(key[0], same) for key, same in groups.items()]
-    fields = [_fields(label, same) for label, same in labelled]
+    fields = [_block_fields(label, same) for label, same in labelled]
     shown, left = len(fields), bound
-    if sum(map(_size, fields)) > bound or shown > MAX_BLOCKS:
+    if sum(map(_fields_size, fields)) > bound or shown > MAX_BLOCKS:
         shown = min(shown, MAX_BLOCKS, max(bound // BLOCK_CHARACTERS, 1))
         left -= bound // LISTED_SHARE if shown < len(fields) else 0
-    sizes = _allot([_size(block) for block in fields[:shown]], left)
-    blocks = [_block(block, size) for block, size in zip(fields[:shown], sizes, strict=True)]
+    sizes = _allot_sizes([_fields_size(block) for block in fields[:shown]], left)
+    blocks = [_render_block(block, size) for block, size in zip(fields[:shown], sizes, strict=True)]
     further = [(label, same[0].name) for label, same in labelled[shown:]]
-    return "\n".join(blocks + _further(further, bound // LISTED_SHARE))
+    return "\n".join(blocks + _further_lines(further, bound // LISTED_SHARE))
 
 
 def same_failure(one: FailingTest, other: FailingTest) -> bool:
     """Whether both failed in the same way."""
-    return _said(one) == _said(other)
+    return _failure_texts(one) == _failure_texts(other)
 
 
 def place_of(frame: StackFrame) -> str:
@@ -166,32 +168,34 @@ def place_of(frame: StackFrame) -> str:
     return f"{place} in {frame.function}" if frame.function else place
 
 
-def _said(test: FailingTest) -> tuple[str, ...]:
+def _failure_texts(test: FailingTest) -> tuple[str, ...]:
     return test.statement, test.expected, test.actual, test.message
 
 
-def _words(test: FailingTest) -> tuple[str, ...]:
+def _failure_key(test: FailingTest) -> tuple[str, ...]:
     """Equal for tests that fail in the same way; a test without a message equals no other."""
-    said = _said(test)
+    said = _failure_texts(test)
     return said if any(said) else (test.name,)
 
 
-def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
+def _block_fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     """The lines of a block."""
     test = same[0]
-    fields = [_Field(f"{label}: ", _cut(quoted(test.name), MAX_NAME))]
+    fields = [_Field(f"{label}: ", _shorten_text(quoted(test.name), MAX_NAME))]
     if test.statement:
-        fields.append(_Field("  failing line: ", _indented(test.statement)))
+        fields.append(_Field("  failing line: ", _indent_lines(test.statement)))
     values = (("expected", test.expected), ("actual", test.actual))
     if test.expected != test.actual:
-        fields += [_Field(f"  {name}: ", _indented(value), is_value=True) for name, value in values if value]
+        fields += [
+            _Field(f"  {name}: ", _indent_lines(value), is_value=True) for name, value in values if value
+        ]
     error = telling_message(test.message)
     if error and (_is_half_known(test) or _says_more(error, test)):
-        fields.append(_Field("  error: ", _indented(error)))
+        fields.append(_Field("  error: ", _indent_lines(error)))
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
     if len(same) > 1:
-        names = [_cut(name, MAX_NAME) for name in _other_names(same)]
+        names = [_shorten_text(name, MAX_NAME) for name in _other_names(same)]
         fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
     return fields
 
@@ -230,15 +234,15 @@ def _own_frame(test: FailingTest) -> StackFrame | None:
     return next((frame for frame in frames if frame.path and not is_test_path(frame.path)), None)
 
 
-def _block(fields: Sequence[_Field], size: int) -> str:
+def _render_block(fields: Sequence[_Field], size: int) -> str:
     """The fields in at most `size` characters, unless their labels alone need more."""
     left = size - sum(len(field.head) + 1 for field in fields)
-    sizes = _allot([len(field.text) for field in fields], max(left, 0))
+    sizes = _allot_sizes([len(field.text) for field in fields], max(left, 0))
     values = [field.text for field in fields if field.is_value]
     differ_at = _first_difference(*values) if len(values) > 1 else 0
     lines = []
     for field, most in zip(fields, sizes, strict=True):
-        text = _cut(field.text, most, differ_at if field.is_value else 0)
+        text = _shorten_text(field.text, most, differ_at if field.is_value else 0)
         lines.append(f"{field.head.rstrip()}{text}" if text.startswith("\n") else f"{field.head}{text}")
     return "\n".join(lines)
 
@@ -248,10 +252,10 @@ def _first_difference(one: str, other: str) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _further(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
+def _further_lines(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
     lines: list[str] = []
     for label, name in tests:
-        line = f"{label}: {_cut(quoted(name), MAX_NAME)}"
+        line = f"{label}: {_shorten_text(quoted(name), MAX_NAME)}"
         if sum(len(known) + 1 for known in lines) + len(line) + 20 > bound:
             break
         lines.append(line)
@@ -260,15 +264,15 @@ def _further(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
     return lines
 
 
-def _listed(title: str, entries: Sequence[str], most: int, bound: int) -> str:
+def _render_list(title: str, entries: Sequence[str], most: int, bound: int) -> str:
     shown = entries[:most]
-    sizes = _allot([len(entry) for entry in shown], max(bound - 40 - 3 * len(shown), 0))
-    lines = [f"- {_cut(_one_line(entry), size)}" for entry, size in zip(shown, sizes, strict=True)]
+    sizes = _allot_sizes([len(entry) for entry in shown], max(bound - 40 - 3 * len(shown), 0))
+    lines = [f"- {_shorten_text(_one_line(entry), size)}" for entry, size in zip(shown, sizes, strict=True)]
     more = [f"- and {len(entries) - most} more"] if len(entries) > most else []
     return "\n".join([f"{title}:", *lines, *more])
 
 
-def _allot(wanted: Sequence[int], total: int) -> list[int]:
+def _allot_sizes(wanted: Sequence[int], total: int) -> list[int]:
     """How `total` is divided: each gets what it wants if that is at most an equal share of the rest, otherwise that
     share.
     """
@@ -280,11 +284,11 @@ def _allot(wanted: Sequence[int], total: int) -> list[int]:
     return given
 
 
-def _size(fields: Sequence[_Field]) -> int:
+def _fields_size(fields: Sequence[_Field]) -> int:
     return sum(len(field.head) + len(field.text) + 1 for field in fields)
 
 
-def _cut(text: str, most: int, differs_at: int = 0) -> str:
+def _shorten_text(text: str, most: int, differs_at: int = 0) -> str:
     """The text in at most `most` characters: its beginning and its end, and if needed the surroundings of the place at
     which it differs from another text.
     """
@@ -300,7 +304,7 @@ def _cut(text: str, most: int, differs_at: int = 0) -> str:
     return f"{before}{text[start : start + max(most - len(before) - len(after), 0)]}{after}"
 
 
-def _indented(text: str) -> str:
+def _indent_lines(text: str) -> str:
     return text if "\n" not in text else "".join(f"\n    {line}" for line in text.split("\n"))
 
 

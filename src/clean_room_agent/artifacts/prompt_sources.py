@@ -125,7 +125,7 @@ def compose(pieces: Iterable[str]) -> SourcedText:
     above = 0
     for piece in pieces:
         if isinstance(piece, SourcedText):
-            for span in _moved(piece.spans, above):
+            for span in _shifted_spans(piece.spans, above):
                 taken = spans[-1].last if spans else 0
                 if span.last > taken:
                     spans.append(span if span.first > taken else span.from_line(taken + 1))
@@ -151,11 +151,11 @@ def stripped(text: SourcedText) -> SourcedText:
     kept = text.strip()
     above = text[: len(text) - len(text.lstrip())].count("\n")
     last = kept.count("\n") + 1
-    spans = (span for span in _moved(text.spans, -above) if span.first <= last)
+    spans = (span for span in _shifted_spans(text.spans, -above) if span.first <= last)
     return SourcedText(kept, tuple(span._replace(last=min(span.last, last)) for span in spans))
 
 
-def _moved(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
+def _shifted_spans(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
     for span in spans:
         yield span._replace(first=span.first + lines, last=span.last + lines)
 

@@ -55,7 +55,7 @@ dataset_option = click.option("--dataset", type=FOLDER, help=DATASET)
 base_option = click.option("--base-gguf", type=EXISTING_FILE, help=BASE)
 
 
-def _shared(command: options.CommandT) -> options.CommandT:
+def _shared_options(command: options.CommandT) -> options.CommandT:
     return options.repo_option(options.json_option(options.exact_option(command)))
 
 
@@ -65,7 +65,7 @@ def command() -> None:
 
 
 @command.command(name="list")
-@_shared
+@_shared_options
 def list_command(repo: Path, as_json: bool) -> int:
     """List every adapter with its evaluations, and mark those in use."""
     with open_adapters(repo) as parts:
@@ -81,7 +81,7 @@ def list_command(repo: Path, as_json: bool) -> int:
 @dataset_option
 @click.option("--clone", "clones", multiple=True, type=EXISTING_FOLDER, help=CLONE)
 @base_option
-@_shared
+@_shared_options
 def evaluate(
     adapter: str,
     also: tuple[str, ...],
@@ -104,7 +104,7 @@ def evaluate(
         searched = (parts.workspace.repo, *clones) if asks_edits else ()
         edits = EditSteps([_open_clone(stack, path) for path in searched])
         materials = [material_of(folder, prompt, edits) for prompt in prompts]
-        served, server = _serve(parts, row, base_gguf)
+        served, server = _serve_adapter(parts, row, base_gguf)
         bar = stack.enter_context(output.ProgressBar("asking"))
         asked = tuple(zip(prompts, materials, strict=True))
         made = parts.evaluate(row, asked, served, server, bar.show, output.aside)
@@ -119,7 +119,7 @@ def evaluate(
 )
 @dataset_option
 @base_option
-@_shared
+@_shared_options
 def deploy(
     adapter: str, reason: str | None, dataset: Path | None, base_gguf: Path | None, repo: Path, as_json: bool
 ) -> int:
@@ -137,7 +137,7 @@ def deploy(
                 f"{row.model_tag} has not passed the gate",
                 hint=f"`cra adapters evaluate {row.id}`; or --force REASON",
             )
-        served, server = _serve(parts, row, base_gguf)
+        served, server = _serve_adapter(parts, row, base_gguf)
         if evaluation is not None and reason is None:
             prompt = parts.prompts(row, ())[0]
             questions = material_of(parts.dataset(row, dataset), prompt).test.questions
@@ -152,7 +152,7 @@ def deploy(
 
 @command.command()
 @adapter_argument
-@_shared
+@_shared_options
 def retire(adapter: str, repo: Path, as_json: bool) -> int:
     """Stop using the adapter; what it replaced is used again."""
     with open_adapters(repo) as parts:
@@ -161,7 +161,7 @@ def retire(adapter: str, repo: Path, as_json: bool) -> int:
     return 0
 
 
-def _serve(parts: OpenAdapters, row: AdapterRow, base_gguf: Path | None) -> tuple[Served, Transport]:
+def _serve_adapter(parts: OpenAdapters, row: AdapterRow, base_gguf: Path | None) -> tuple[Served, Transport]:
     with output.ProgressBar("handing it to the server") as bar:
         return parts.serve(row, base_gguf, bar.show, output.aside)
 
@@ -215,7 +215,7 @@ def opened_tests(
         yield run
 
 
-def _brief(row: Any) -> dict[str, Any]:
+def _brief_evaluation(row: Any) -> dict[str, Any]:
     """An evaluation in the fields that a list needs."""
     return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
 
@@ -225,7 +225,7 @@ def _answer_list(rows: Sequence[tuple[AdapterRow, Sequence[Any]]], *, as_json: b
     if as_json:
         output.answer_json(
             [
-                {**to_shown(adapter), "evaluations": [_brief(each) for each in evaluations]}
+                {**to_shown(adapter), "evaluations": [_brief_evaluation(each) for each in evaluations]}
                 for adapter, evaluations in rows
             ]
         )

@@ -166,7 +166,7 @@ def command(
         assembled = bootstrap.assemble(shards, mined, making)
         made = (target, form, assembled, mined, making, settings, workspace)
         written, numbers = record_dataset(*made) if assembled.entries else (None, {})
-    _answer(mined, excluded, assembled, written, numbers, as_json=as_json)
+    _print_result(mined, excluded, assembled, written, numbers, as_json=as_json)
     return 0 if written is not None else 1
 
 
@@ -204,7 +204,7 @@ def _answer_unfinished(units: int, left: int, *, as_json: bool) -> None:
         )
 
 
-def _answer(
+def _print_result(
     mined: "Mined",
     excluded: Sequence[str],
     assembled: "Assembled",

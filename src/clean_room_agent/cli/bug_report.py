@@ -88,7 +88,7 @@ def without_named(key: str, value: Any) -> Any:
     return HIDDEN if secret else value
 
 
-def _program() -> dict[str, Any]:
+def _program_facts() -> dict[str, Any]:
     needed = {
         re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in metadata.requires("clean-room-agent") or ()
     }
@@ -118,7 +118,7 @@ def _configuration(workspace: Workspace) -> Any:
         return {"error": error.message}
 
 
-def _tracebacks() -> Iterator[tuple[str, str]]:
+def _newest_tracebacks() -> Iterator[tuple[str, str]]:
     """(name, places) of the newest tracebacks that `cra` stored for this user in the temporary folder."""
     folder = Path(tempfile.gettempdir())
     found = []
@@ -178,8 +178,11 @@ def command(run: str, repo: Path, place: Path | None, as_json: bool) -> int:
     """
     if place is not None and place.exists():
         raise UsageError(f"{place} already exists", hint="name another file: -o FILE")
-    found: dict[str, Any] = {"program": _program(), "check": [as_object(line) for line in local_checks(repo)]}
-    found["tracebacks"] = dict(_tracebacks())
+    found: dict[str, Any] = {
+        "program": _program_facts(),
+        "check": [as_object(line) for line in local_checks(repo)],
+    }
+    found["tracebacks"] = dict(_newest_tracebacks())
     workspace = None
     try:
         workspace = wiring.workspace_of(repo)

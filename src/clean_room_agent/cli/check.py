@@ -42,7 +42,7 @@ def command(
     if sandbox + tests + record + repair > 1:
         raise UsageError("--sandbox, --tests, --record and --repair exclude each other")
     if repair:
-        return _repair(wiring.workspace_of(repo), as_json=as_json)
+        return _clean_up_leftovers(wiring.workspace_of(repo), as_json=as_json)
     lines = []
     for found in _asked_for(repo, sandbox=sandbox, tests=tests, record=record, thorough=thorough):
         line = replace(found, remedy=with_repo(found.remedy, repo))
@@ -85,7 +85,7 @@ class Waiting:
             output.aside(f"note: {event.said}; waiting for it")
 
 
-def _repair(workspace: Workspace, *, as_json: bool) -> int:
+def _clean_up_leftovers(workspace: Workspace, *, as_json: bool) -> int:
     settings = load_settings(workspace.config, Overrides(), optional=True)
     done = reap(workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings))
     if as_json:

@@ -71,7 +71,7 @@ def command(
     if (given is None) == (target is None):
         raise UsageError("give either --plan ID|FILE or --target PROMPT")
     with output.ProgressBar("reading runs") as bar:
-        made, plan, plan_id = _curate(wiring.workspace_of(repo), given, target, place, form, bar)
+        made, plan, plan_id = _curate_dataset(wiring.workspace_of(repo), given, target, place, form, bar)
     if as_json:
         output.answer_json(
             {
@@ -94,7 +94,7 @@ def command(
     return 0 if made.written else 1
 
 
-def _curate(
+def _curate_dataset(
     workspace: Workspace,
     given: str | None,
     target: str | None,

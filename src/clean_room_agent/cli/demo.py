@@ -117,10 +117,10 @@ def command(
             output.aside(f"removed {gone}, from an earlier demo (--keep keeps them)")
     home = Path(tempfile.mkdtemp(prefix="cra-demo-")) if folder is None else folder
     with working_in(home) if folder is None else contextlib.nullcontext():
-        return _show(home, {"provider": provider, "base_url": base_url, **models}, live=live)
+        return _run_demo(home, {"provider": provider, "base_url": base_url, **models}, live=live)
 
 
-def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
+def _run_demo(home: Path, models: dict[str, Any], *, live: bool) -> int:
     sample = load_sample()
     if (home / sample.name).exists():
         raise UsageError(f"{home / sample.name} already exists", hint="name another folder with --dir")

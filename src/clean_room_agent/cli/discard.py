@@ -29,11 +29,11 @@ def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         with task_lock(workspace, task_id):
-            gone = _discard(workspace, record, task_id)
+            gone = _discard_run(workspace, record, task_id)
     return task_id, gone
 
 
-def _discard(workspace: Workspace, record: Record, task_id: str) -> list[str]:
+def _discard_run(workspace: Workspace, record: Record, task_id: str) -> list[str]:
     """Delete what the run has, its branch first: that may be refused. Returns the deleted refs."""
     row = record.write(get_orchestrator_run, task_id)
     repository = open_repository(workspace.repo)

@@ -90,17 +90,17 @@ def command(
         hold(workspace.folder / "enrich.lock", timeout=0, what="the enrichment"),
         wiring.open_model_access(workspace, settings, wiring.live_transport) as access,
     ):
-        summary = _enrich(
+        summary = _enrich_repository(
             workspace, settings, access, limit=limit, every=every, promoting=promoting, verbose=verbose
         )
     if as_json:
         output.answer_json(to_shown(summary))
     else:
-        _show(summary)
+        _print_summary(summary)
     return PARTIAL if summary.skipped else 0
 
 
-def _enrich(
+def _enrich_repository(
     workspace: Workspace,
     settings: Settings,
     access: wiring.ModelAccess,
@@ -114,7 +114,7 @@ def _enrich(
     began = time.monotonic()
     task_id = new_task_id()
     model = access.router.resolve(ENRICHMENT.role, ENRICHMENT.name).tag
-    _refresh(workspace, settings, access)
+    _refresh_with_progress(workspace, settings, access)
     with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
         kb = KnowledgeBase(index)
         known, due = find_due_files(kb, access.record.write(list_descriptions), every=every)
@@ -128,10 +128,10 @@ def _enrich(
             pass_id=task_id,
         )
         answers = describer.describe(asked, parallel=settings.models.parallel)
-        done = _watch(answers, len(asked), model, verbose=verbose)
+        done = _watch_answers(answers, len(asked), model, verbose=verbose)
     if promoting and done:
-        _refresh(workspace, settings, access)  # asking takes long: files may have changed
-    promotion = _promote(workspace, settings, access) if promoting else None
+        _refresh_with_progress(workspace, settings, access)  # asking takes long: files may have changed
+    promotion = _promote_descriptions(workspace, settings, access) if promoting else None
     skipped = sorted((file.path, file.reason) for file in done if file.reason)
     spent = access.meter.read()
     return EnrichmentSummary(
@@ -151,12 +151,12 @@ def _enrich(
     )
 
 
-def _refresh(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> None:
+def _refresh_with_progress(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> None:
     with output.ProgressBar("indexing") as bar:
         refresh_index(workspace, settings.index, access.record, progress=bar.show)
 
 
-def _promote(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> Promotion:
+def _promote_descriptions(workspace: Workspace, settings: Settings, access: wiring.ModelAccess) -> Promotion:
     index_lock = hold(workspace.index_lock, timeout=settings.index.lock_timeout, what="the index")
     with index_lock, contextlib.closing(connect_file("curated", workspace.curated)) as conn:
         promotion, ids = promote(conn, access.record.write(list_descriptions))
@@ -164,7 +164,7 @@ def _promote(workspace: Workspace, settings: Settings, access: wiring.ModelAcces
     return promotion
 
 
-def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: bool) -> list[Described]:
+def _watch_answers(answers: Iterator[Described], total: int, model: str, *, verbose: bool) -> list[Described]:
     """The files that were asked about, after showing their progress: how many are done, and how long the rest will take.
 
     A file without a description is named at once; with `verbose`, every file.
@@ -198,7 +198,7 @@ def _watch(answers: Iterator[Described], total: int, model: str, *, verbose: boo
     return done
 
 
-def _show(summary: EnrichmentSummary) -> None:
+def _print_summary(summary: EnrichmentSummary) -> None:
     """Print what was described, what was not and why, and what to do next."""
     if summary.described or summary.skipped:
         output.answer(
@@ -215,17 +215,17 @@ def _show(summary: EnrichmentSummary) -> None:
         output.answer(f"  {line}")
     if summary.left:
         output.answer(f"{counted(summary.left, 'file')} left for another time")
-    _list("without a description", [f"{file['path']}: {file['reason']}" for file in summary.skipped])
+    _print_list("without a description", [f"{file['path']}: {file['reason']}" for file in summary.skipped])
     if summary.promotion is not None:
         output.answer(
             f"{summary.promotion.promoted} promoted, {summary.promotion.unchanged} were in the index already"
         )
-        _list("not promoted, because changed since described", summary.promotion.outdated)
+        _print_list("not promoted, because changed since described", summary.promotion.outdated)
     elif summary.described:
         output.answer("`cra enrich --promote` puts the descriptions into the index")
 
 
-def _list(what: str, lines: Sequence[str]) -> None:
+def _print_list(what: str, lines: Sequence[str]) -> None:
     if lines:
         output.answer(f"{len(lines)} {what}:")
     for line in lines[:NAMED]:

@@ -44,12 +44,12 @@ def command(
     if as_json:
         output.answer_json(summary)
         return 0
-    _tell("skipped", summary.failures)
+    _print_files("skipped", summary.failures)
     if summary.generated:
         output.aside(output.one_line(generated_words(summary.generated)))
     if summary.files_changed or summary.files_deleted:
-        _tell("left out", summary.left_out)
-        _tell("no symbols in", summary.unparsed)
+        _print_files("left out", summary.left_out)
+        _print_files("no symbols in", summary.unparsed)
     output.answer(
         f"{counted(summary.files_scanned, 'file')}, {summary.files_changed} changed, {summary.files_deleted} gone; "
         f"{counted(summary.symbols, 'symbol')}, {counted(summary.commits, 'commit')}; {summary.duration_ms / 1000:.2f} s"
@@ -57,7 +57,7 @@ def command(
     return 0
 
 
-def _tell(what: str, files: Sequence[tuple[str, str]]) -> None:
+def _print_files(what: str, files: Sequence[tuple[str, str]]) -> None:
     """Print a line for each file, and one for the rest if there are very many."""
     for name, why in files[:NAMED]:
         output.aside(output.one_line(f"{what} {name}: {why}"))

@@ -68,7 +68,7 @@ class Answers:
         if given is not None:
             return given
         if self._ask and choices:
-            return self._chosen(what, found, choices)
+            return self._prompt_for_choice(what, found, choices)
         if self._ask:
             return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
         if self._accept and found is not None:
@@ -78,7 +78,7 @@ class Answers:
         self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
         return None
 
-    def _chosen(self, what: str, found: str | None, choices: Sequence[str]) -> str:
+    def _prompt_for_choice(self, what: str, found: str | None, choices: Sequence[str]) -> str:
         said = str(click.prompt(f"{what} (name or number)", default=found, err=True)).strip()
         if said.isdecimal() and 1 <= int(said) <= len(choices):
             return choices[int(said) - 1]
@@ -169,14 +169,14 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
         )
     return {
         "models": {
-            **(server.models_table if server else _unseen(given.server)),
+            **(server.models_table if server else _unreached_server_table(given.server)),
             "coding": coding,
             "reasoning": reasoning,
         },
         "budget": {"context_window": window, "reserved_tokens": reserved},
         "solve": {"max_attempts": 3, "max_refinement_loops": 2},
         "testing": {"test_command": tests},
-        "sandbox": {"mode": _sandbox(given.sandbox, answers)},
+        "sandbox": {"mode": _sandbox_mode(given.sandbox, answers)},
     }
 
 
@@ -221,7 +221,7 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
         )
 
 
-def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
+def _sandbox_mode(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
     each run.
     """
@@ -235,7 +235,7 @@ def _sandbox(given: SandboxMode | None, answers: Answers) -> SandboxMode:
     return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
 
 
-def _unseen(wanted: discovery.WantedServer) -> dict[str, Any]:
+def _unreached_server_table(wanted: discovery.WantedServer) -> dict[str, Any]:
     """The `[models]` table for a server that did not answer."""
     provider = wanted.provider or "ollama"
     usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
@@ -325,7 +325,7 @@ def command(
         output.answer(render_whole_config())
         return 0
     if trust:
-        return _trust(Workspace(repo=find_top((path or repo).absolute())))
+        return _trust_folder(Workspace(repo=find_top((path or repo).absolute())))
     workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} already exists", hint="edit it, or replace it with --force")
@@ -349,7 +349,7 @@ def command(
     return 0
 
 
-def _trust(workspace: Workspace) -> int:
+def _trust_folder(workspace: Workspace) -> int:
     """Trust the existing `.clean_room` folder, whoever made it."""
     if not workspace.folder.exists():
         raise UsageError(f"there is no {workspace.folder}", hint="`cra init` creates it")

@@ -160,9 +160,9 @@ def run(args: Sequence[str] | None = None) -> int:
         # click ends so where a pipe breaks, as if nobody read the output, which never raises that (`streams.Output`).
         result = Reported(message="this is a bug in cra: a process that it talked to has ended", exit_code=1)
     except Exception as error:  # noqa: BLE001 - a bug is reported, never shown as a traceback
-        result = _reported(error, display)
+        result = _report_for(error, display)
     if isinstance(result, Reported):
-        _tell(result, display, as_json="--json" in words and not display.answered)
+        _print_report(result, display, as_json="--json" in words and not display.answered)
         result = result.exit_code
     if note := display.note():
         click.echo(fitted(note, sys.stderr), err=True)
@@ -177,7 +177,7 @@ class Reported(Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-def _reported(error: Exception, display: Display) -> "Reported | int":
+def _report_for(error: Exception, display: Display) -> "Reported | int":
     """How an exception is reported; the exit code alone if there is nothing to say."""
     match error:
         case click.exceptions.Exit():
@@ -187,14 +187,14 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
             return 2
         case click.ClickException():
             return Reported(message=error.format_message(), hint=_where_to_read(error), exit_code=2)
-    known = error if isinstance(error, CraError) else _explained(error, display)
+    known = error if isinstance(error, CraError) else _explain_error(error, display)
     if known is not None:
         return Reported(message=known.message, hint=known.hint, exit_code=known.exit_code)
     message = f"this is a bug in cra: {type(error).__name__}: {error}"
     return Reported(message=message, hint=_write_traceback(error, display), exit_code=1)
 
 
-def _explained(error: Exception, display: Display) -> CraError | None:
+def _explain_error(error: Exception, display: Display) -> CraError | None:
     """What the environment did to cause the error; None if that is not known."""
     known = system_fault(error)  # at first, since nothing can be imported when too many files are open
     if known is not None:
@@ -211,7 +211,7 @@ def explain_fault(error: Exception, repo: Path | None) -> CraError | None:
         return gone
     if isinstance(error, OverflowError) and "SQLite INTEGER" in str(error):
         return UsageError("a number has more than 64 bits", hint="give a smaller one")
-    return None if repo is None else _damage(repo)
+    return None if repo is None else _damage_error(repo)
 
 
 def _missing_place() -> CraError | None:
@@ -232,7 +232,7 @@ def _missing_place() -> CraError | None:
     return None
 
 
-def _damage(repo: Path) -> CraError | None:
+def _damage_error(repo: Path) -> CraError | None:
     """An error that names the first of the repository's databases that is damaged."""
     from clean_room_agent.app import wiring
     from clean_room_agent.app.record_check import find_damage
@@ -267,7 +267,7 @@ def with_repo(hint: str, repo: Path | None) -> str:
     return named.sub(lambda match: match[0] if "--help" in match[0] else match[0] + there, hint)
 
 
-def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
+def _print_report(told: Reported, display: Display, *, as_json: bool) -> None:
     from clean_room_agent.cli.streams import failure_of
 
     try:

@@ -44,7 +44,7 @@ INSTRUCTIONS = (
 Context = ServerRequestContext[dict[str, object]]
 
 
-def _argument(text: str) -> str:
+def _validate_argument(text: str) -> str:
     if "\0" in text:
         raise ValueError("it cannot contain a NUL character")
     if len(text.encode()) > MAX_TEXT:
@@ -52,13 +52,13 @@ def _argument(text: str) -> str:
     return text
 
 
-def _path(text: str) -> str:
+def _validate_path(text: str) -> str:
     if text.startswith(OPEN_ALREADY):
         raise ValueError("it has to be a file: what the command has open is nothing of the client's")
     return text
 
 
-Text = Annotated[str, Field(min_length=1), AfterValidator(_argument)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_validate_argument)]
 
 
 class Tool(BaseModel):
@@ -157,7 +157,7 @@ class SolveTool(JudgedTool):
     word = "solve"
     reports = True
     task: Text | None = Field(default=None, description="What to do, in words; not with `resume`.")
-    plan_file: Annotated[Text, AfterValidator(_path)] | None = Field(
+    plan_file: Annotated[Text, AfterValidator(_validate_path)] | None = Field(
         default=None,
         description="A reviewed plan to follow: what the tool `plan` returned, saved to this file.",
     )
@@ -230,11 +230,11 @@ def run_command(
             command = tool.command(repo, channel and channel[1])
             lines = proc.stream(command, cwd=repo, patience=PATIENCE, channel=channel, out=answer.append)
             for line in lines:
-                event = _object(line.decode())  # none, if the command was killed while it wrote
+                event = _parse_object(line.decode())  # none, if the command was killed while it wrote
                 if event is not None and (text := event_text(event)):
                     note(text)
     except KeyboardInterrupt:
-        return _result("interrupted\n-> continue with resume=@", failed=True)
+        return _tool_result("interrupted\n-> continue with resume=@", failed=True)
     except CommandError as error:
         if error.returncode is None:
             raise
@@ -244,17 +244,17 @@ def run_command(
 
 def result_of(text: str, code: int, errors: str) -> types.CallToolResult:
     """A command's answer. An unfinished run is an answer, too; for an error, its message and remedy."""
-    document = _object(text)
+    document = _parse_object(text)
     if document is not None and "error" in document:
         message = "\n-> ".join(filter(None, (document["error"], document["hint"])))
-        return _result(message, document, failed=True)
+        return _tool_result(message, document, failed=True)
     if code and document is None:
         message = errors[max(errors.rfind("error: "), 0) :].strip()
-        return _result(message or f"it ended with exit code {code}", failed=True)
-    return _result(text, document)
+        return _tool_result(message or f"it ended with exit code {code}", failed=True)
+    return _tool_result(text, document)
 
 
-def _result(
+def _tool_result(
     text: str, document: dict[str, Any] | None = None, *, failed: bool = False
 ) -> types.CallToolResult:
     return types.CallToolResult(
@@ -285,7 +285,7 @@ def event_text(event: Mapping[str, Any]) -> str:
     return str(event.get("title") or event.get("doing") or event.get("text") or "")
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _parse_object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
     except ValueError:
@@ -359,7 +359,7 @@ class Calls:
         Raises:
             MCPError: there is no such tool, or it does not take these arguments.
         """
-        tool = _called(params.name, params.arguments or {})
+        tool = _validated_tool(params.name, params.arguments or {})
         stop, done = threading.Event(), anyio.Event()
         results: list[types.CallToolResult] = []
         began = time.monotonic()
@@ -392,7 +392,7 @@ class Calls:
                     stop.set()
                     raise
         except* CommandError as failed:
-            results.append(_result(str(failed.exceptions[0]), failed=True))
+            results.append(_tool_result(str(failed.exceptions[0]), failed=True))
         finally:
             ended.set()
             del self._running[stop]
@@ -405,7 +405,7 @@ class Calls:
             await ended.wait()
 
 
-def _called(name: str, given: dict[str, object]) -> Tool:
+def _validated_tool(name: str, given: dict[str, object]) -> Tool:
     """The tool with the client's arguments, validated."""
     tool = TOOLS.get(name)
     if tool is None:

@@ -106,8 +106,8 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
     try:
         version = server.version()
     except CraError as error:
-        fault = _fault(error)
-    jobs = tuple(_jobs(router, None if fault else _asking(server, models)))
+        fault = _model_fault(error)
+    jobs = tuple(_model_jobs(router, None if fault else _cached_model_lookup(server, models)))
     users: dict[str, tuple[str, ...]] = {}
     for job in jobs:
         users[job.tag] = (*users.get(job.tag, ()), job.name)
@@ -131,7 +131,9 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
     )  # fmt: skip
 
 
-def _jobs(router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None) -> list[ModelJob]:
+def _model_jobs(
+    router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None
+) -> list[ModelJob]:
     models = router.models
     named: list[tuple[str, str, str, int | None]] = []
     for role in ROLES:
@@ -147,10 +149,10 @@ def _jobs(router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] |
         window = router.window(role_of_prompt).context if role_of_prompt else None
         what = "prompt" if role_of_prompt else "stage"
         named.append((f"overrides.{name}", f"answers only this {what}", tag, window))
-    return [_job(router, *each, ask) for each in named]
+    return [_model_job(router, *each, ask) for each in named]
 
 
-def _job(
+def _model_job(
     router: ModelRouter,
     name: str,
     purpose: str,
@@ -163,7 +165,7 @@ def _job(
     fault = found if isinstance(found, ModelFault) else None
     details = found if isinstance(found, ModelDetails) else None
     if details and details.served is not None and window is not None and details.served < window:
-        fault = _fault(small_window_error(details.served, tag, window))
+        fault = _model_fault(small_window_error(details.served, tag, window))
     return ModelJob(
         name=name,
         purpose=purpose,
@@ -175,7 +177,9 @@ def _job(
     )
 
 
-def _asking(server: ModelServer, models: ModelsConfig) -> Callable[[str], ModelDetails | ModelFault]:
+def _cached_model_lookup(
+    server: ModelServer, models: ModelsConfig
+) -> Callable[[str], ModelDetails | ModelFault]:
     """A function that looks up each model on the server once."""
 
     @cache
@@ -183,12 +187,12 @@ def _asking(server: ModelServer, models: ModelsConfig) -> Callable[[str], ModelD
         try:
             return model_on(server, tag, models)
         except CraError as error:
-            return _fault(error)
+            return _model_fault(error)
 
     return ask
 
 
-def _fault(error: CraError) -> ModelFault:
+def _model_fault(error: CraError) -> ModelFault:
     return ModelFault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
 
 
@@ -221,11 +225,11 @@ def command(context: click.Context, repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json(view)
     else:
-        answers_console().print(*_render(sanitized(view)), sep="\n", highlight=False)
+        answers_console().print(*_render_view(sanitized(view)), sep="\n", highlight=False)
     return view.exit_code
 
 
-def _render(view: ModelsView) -> list[RenderableType]:
+def _render_view(view: ModelsView) -> list[RenderableType]:
     where = f"{view.base_url} ({view.provider})" + (f", {view.version}" if view.version else "")
     parts: list[RenderableType] = [Text(where)]
     if view.fault is not None:

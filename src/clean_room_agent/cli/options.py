@@ -203,33 +203,33 @@ def _keep_override(context: click.Context, parameter: click.Parameter, value: An
     context.params["overrides"] = structs.replace(before, **{str(parameter.name): value})
 
 
-def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
+def _override_option(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
     """An option that overrides the configuration's value of the same name."""
     return click.option(flag, expose_value=False, callback=_keep_override, **attributes)
 
 
 BUDGET_OPTIONS = (
-    _override("--stages", help="Retrieval stages in order, e.g. scope,precision."),
-    _override("--context-window", type=number(1), help="Tokens of the models' window."),
-    _override(
+    _override_option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
+    _override_option("--context-window", type=number(1), help="Tokens of the models' window."),
+    _override_option(
         "--reserved-tokens",
         type=number(0),
         help="Tokens reserved for task, instructions and answer.",
     ),
-    _override(
+    _override_option(
         "--budget-config",
         type=FILE,
         help="A TOML file with context_window and reserved_tokens, instead of the two flags.",
     ),
 )
 ATTEMPT_OPTIONS = (
-    _override("--max-attempts", type=number(1), help="Attempts per step."),
-    _override(
+    _override_option("--max-attempts", type=number(1), help="Attempts per step."),
+    _override_option(
         "--max-refinement-loops",
         type=number(0),
         help="Times a step may ask for what its context lacked.",
     ),
-    _override(
+    _override_option(
         "--samples",
         type=number(1),
         help="Candidates that an attempt may draw from one prompt; the tests choose among them.",
@@ -246,44 +246,44 @@ def _keep_given(context: click.Context, parameter: click.Parameter, values: Any)
     context.params["evidence"] = structs.replace(before, **{str(parameter.name): given})
 
 
-def _given(flag: str, name: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
+def _evidence_option(flag: str, name: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
     """An option that may be repeated, about how the task is judged or where it is."""
     return click.option(flag, name, multiple=True, expose_value=False, callback=_keep_given, **attributes)
 
 
 EVIDENCE_OPTIONS = (
-    _given(
+    _evidence_option(
         "--check",
         "checks",
         metavar="CODE",
         help="A statement that fails now and must hold at the end, or `sh:` and a command; repeatable.",
     ),
-    _given(
+    _evidence_option(
         "--test",
         "tests",
         metavar="NODE-ID",
         help="A test that fails now and must pass at the end; repeatable.",
     ),
-    _given("--file", "files", type=FILE, help="Change only this file, and tests; repeatable."),
+    _evidence_option("--file", "files", type=FILE, help="Change only this file, and tests; repeatable."),
 )
 
 
 def evidence_options(command: CommandT) -> CommandT:
     """Add the flags for how the task is judged and where it is; the command gets them in `evidence`."""
-    return _with(command, EVIDENCE_OPTIONS)
+    return _apply_options(command, EVIDENCE_OPTIONS)
 
 
 def budget_options(command: CommandT) -> CommandT:
     """Add the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
-    return _with(command, BUDGET_OPTIONS)
+    return _apply_options(command, BUDGET_OPTIONS)
 
 
 def attempt_options(command: CommandT) -> CommandT:
     """Add the flags for how often a step is tried; the command gets them in `overrides`."""
-    return _with(command, ATTEMPT_OPTIONS)
+    return _apply_options(command, ATTEMPT_OPTIONS)
 
 
-def _with(command: CommandT, options: tuple[Callable[[Any], Any], ...]) -> CommandT:
+def _apply_options(command: CommandT, options: tuple[Callable[[Any], Any], ...]) -> CommandT:
     decorated: Any = command
     for option in reversed(options):
         decorated = option(decorated)

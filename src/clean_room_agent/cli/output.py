@@ -158,13 +158,13 @@ def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
 
     Example: ` cost 16 calls, 14,488 tokens, 58.5 s` in 30 columns continues below `16`.
     """
-    if _columns(line) <= width:
+    if _text_width(line) <= width:
         yield 0, 0, len(line)
         return
-    hanging = _hanging(line, width)
+    hanging = _hanging_indent(line, width)
     indent = start = end = 0
     for word in WORD.finditer(line):
-        if end > start and indent + _columns(line[start : word.end()]) > width:
+        if end > start and indent + _text_width(line[start : word.end()]) > width:
             yield indent, start, end
             indent, start = hanging, word.start()
         end = word.end()
@@ -180,16 +180,16 @@ def fitted(text: str, stream: IO[str]) -> str:
     return folded(text, shutil.get_terminal_size().columns)
 
 
-def _hanging(line: str, width: int) -> int:
+def _hanging_indent(line: str, width: int) -> int:
     """The column at which a continuation line starts."""
     before = len(line) - len(line.lstrip(" "))
-    columns = [_columns(line[: gap.end()]) for gap in GAP.finditer(line, before)]
+    columns = [_text_width(line[: gap.end()]) for gap in GAP.finditer(line, before)]
     fitting = [column for column in columns if width - column >= LEAST_COLUMN]
     hanging = fitting[0] if fitting else before + STEP
     return hanging if width - hanging >= LEAST_COLUMN // 2 else 0
 
 
-def _columns(text: str) -> int:
+def _text_width(text: str) -> int:
     if "\x1b" in text:
         text = COLOUR.sub("", text)
     if text.isascii():
@@ -237,9 +237,9 @@ class Display:
     def _redactor(self) -> "Redactor":
         from clean_room_agent.redaction import Redactor, secret_values
 
-        return Redactor(self._key, secret_values(self._environment))
+        return Redactor(self._redaction_key, secret_values(self._environment))
 
-    def _key(self) -> bytes:
+    def _redaction_key(self) -> bytes:
         from clean_room_agent.errors import CraError
         from clean_room_agent.git.repository import find_top
         from clean_room_agent.workspace import KEY_BYTES, Workspace, is_ours
@@ -254,7 +254,7 @@ class Display:
 
 
 @cache
-def _alone() -> Display:
+def _default_display() -> Display:
     return Display({})
 
 
@@ -263,7 +263,7 @@ def current_display() -> Display:
     import click  # by then it is loaded; completing does without it
 
     context = click.get_current_context(silent=True)
-    return (context and context.find_object(Display)) or _alone()
+    return (context and context.find_object(Display)) or _default_display()
 
 
 def visible(text: str) -> str:
@@ -271,7 +271,7 @@ def visible(text: str) -> str:
     terminal; likewise what a terminal cannot show: the bytes of a name that is not UTF-8.
     """
     control = ASCII_CONTROL if text.isascii() else CONTROL  # the latter takes a millisecond to compile
-    return re.sub(control, lambda match: _escape(ord(match.group())), text.replace("\r\n", "\n"))
+    return re.sub(control, lambda match: _escape_character(ord(match.group())), text.replace("\r\n", "\n"))
 
 
 def visible_json(document: str) -> str:
@@ -279,7 +279,7 @@ def visible_json(document: str) -> str:
     return re.sub(IN_JSON, lambda match: _escape_json(match.group()), document)
 
 
-def _escape(number: int) -> str:
+def _escape_character(number: int) -> str:
     if number in BYTES:
         number &= 0xFF
     if number <= 0xFF:

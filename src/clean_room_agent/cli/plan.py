@@ -64,7 +64,7 @@ def command(
     """The command."""
     workspace = wiring.workspace_of(repo)
     words = options.task_text(task, issue)
-    plan = _make(workspace, overrides, words, checked_evidence(workspace, evidence), events, verbose)
+    plan = _make_plan(workspace, overrides, words, checked_evidence(workspace, evidence), events, verbose)
     if target is not None:
         by_hand = target.suffix.lower() == ".toml"
         text = written_text(plan, places_of(workspace)) if by_hand else plan.model_dump_json(indent=2) + "\n"
@@ -76,7 +76,7 @@ def command(
     return 0
 
 
-def _make(
+def _make_plan(
     workspace: Workspace,
     overrides: Overrides,
     task: str,

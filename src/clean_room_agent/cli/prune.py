@@ -106,7 +106,7 @@ def plan_pruning(site: Site, older_than: timedelta | None, statuses: tuple[str, 
     runs: tuple[PrunedRun, ...] = ()
     if site.workspace.raw.exists() and (older_than is not None or statuses):
         with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
-            runs = tuple(_runs(site, conn, older_than or timedelta(), statuses, notes))
+            runs = tuple(_prunable_runs(site, conn, older_than or timedelta(), statuses, notes))
     worktrees = (*_dead_worktrees(site), *_orphaned_worktrees(site))
     found = [(path, True) for path in worktrees] + [(path, False) for path in abandoned_folders()]
     leftovers = tuple(
@@ -115,7 +115,7 @@ def plan_pruning(site: Site, older_than: timedelta | None, statuses: tuple[str, 
     return PruningPlan(runs=runs, leftovers=leftovers, notes=tuple(notes))
 
 
-def _runs(
+def _prunable_runs(
     site: Site, conn: Connection, older_than: timedelta, statuses: tuple[str, ...], notes: list[str]
 ) -> Iterator[PrunedRun]:
     running = waiting = 0
@@ -211,7 +211,7 @@ def carry_out(site: Site, plan: PruningPlan) -> tuple[str, ...]:
                 except UsageError as error:
                     notes.append(f"run {short_id(task_id)} was left alone: {error.message}")
     for leftover in plan.leftovers:
-        notes += _remove(leftover)
+        notes += _remove_leftover(leftover)
     if plan.runs and not compact_record(site.workspace):
         notes.append(
             "the record is open in another process: its file gets smaller with the next `cra prune --yes`"
@@ -245,7 +245,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
     return kept
 
 
-def _remove(leftover: Leftover) -> list[str]:
+def _remove_leftover(leftover: Leftover) -> list[str]:
     """Delete the folder; returns why that was not possible, if it was not."""
     path = Path(leftover.path)
     try:

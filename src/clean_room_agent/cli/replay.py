@@ -51,12 +51,12 @@ def render_comparison(found: WhatIf) -> str:
     for question in found.compared:
         where = f"{question.pass_id or '(task)'} {question.prompt} {question.item}".rstrip()
         if question.agree:
-            lines.append(f"agree   {where}: {_shown(question.now)}")
+            lines.append(f"agree   {where}: {_answer_text(question.now)}")
             continue
         lines += [
             f"DIFFER  {where}",
-            f"          then {_shown(question.then)}",
-            f"          now  {_shown(question.now)}",
+            f"          then {_answer_text(question.then)}",
+            f"          now  {_answer_text(question.now)}",
         ]
         if question.decides:
             lines.append(f"          it decided about {', '.join(question.decides)}")
@@ -68,7 +68,7 @@ def render_comparison(found: WhatIf) -> str:
     return "\n".join(lines)
 
 
-def _shown(side: Side) -> str:
+def _answer_text(side: Side) -> str:
     if side.unreadable:
         return f"unreadable: {side.unreadable}"
     text = side.answer if isinstance(side.answer, str) else json.dumps(side.answer, ensure_ascii=False)
@@ -130,11 +130,11 @@ def command(
     found = read_recording(workspace, run)
     with watching(None, verbose=verbose, workspace=workspace) as observer:
         if from_pass is None:
-            return _same(workspace, found, observer, as_json=as_json)
-        return _from(workspace, found, from_pass, observer, as_json=as_json)
+            return _replay_exactly(workspace, found, observer, as_json=as_json)
+        return _replay_from_pass(workspace, found, from_pass, observer, as_json=as_json)
 
 
-def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json: bool) -> int:
+def _replay_exactly(workspace: Workspace, found: Recording, observer: Observer, *, as_json: bool) -> int:
     try:
         summary, diff = replay_same(workspace, found, observer)
     except ReplayMismatch as mismatch:
@@ -158,7 +158,9 @@ def _same(workspace: Workspace, found: Recording, observer: Observer, *, as_json
     return 0
 
 
-def _from(workspace: Workspace, found: Recording, name: str, observer: Observer, *, as_json: bool) -> int:
+def _replay_from_pass(
+    workspace: Workspace, found: Recording, name: str, observer: Observer, *, as_json: bool
+) -> int:
     """Replay up to the pass `name`, ask the server from there on, and print the result next to the recorded one."""
     summary, before = replay_from(workspace, found, name, observer)
     result, then = summary.result, found.row.status.value

@@ -97,7 +97,7 @@ def command(run: str, repo: Path, opened: bool, place: Path | None, force: bool,
 
 def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) -> int:
     """Print the page's path; open the page if requested."""
-    shown = opened and _open(path)
+    shown = opened and _open_in_browser(path)
     if as_json:
         output.answer_json({**told, "opened": shown})
         return 0
@@ -107,7 +107,7 @@ def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) ->
     return 0
 
 
-def _open(path: Path) -> bool:
+def _open_in_browser(path: Path) -> bool:
     # It looks for programs in PATH itself: a relative entry would mean the repository.
     os.environ["PATH"] = absolute_entries(os.environ.get("PATH", os.defpath))
     return webbrowser.open(path.absolute().as_uri())

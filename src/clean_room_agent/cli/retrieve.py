@@ -49,9 +49,9 @@ def command(
     """Show the context for TASK: what is included, in what detail, why, and how many tokens it takes."""
     workspace = wiring.workspace_of(repo)
     words = options.task_text(task, issue)
-    settings = _settings(workspace, overrides, use_model=not no_model)
+    settings = _retrieval_settings(workspace, overrides, use_model=not no_model)
     with watching(None) as observer:
-        found, rows, notes = _retrieve(workspace, settings, words, observer, use_model=not no_model)
+        found, rows, notes = _retrieve_context(workspace, settings, words, observer, use_model=not no_model)
     for note in notes:
         output.aside(note)
     show(found, rows, "json" if as_json else form)
@@ -72,7 +72,7 @@ def show(found: Retrieved, rows: tuple[DecisionRow, ...], form: str) -> None:
         console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)
 
 
-def _settings(workspace: Workspace, overrides: Overrides, *, use_model: bool) -> Settings:
+def _retrieval_settings(workspace: Workspace, overrides: Overrides, *, use_model: bool) -> Settings:
     """The settings that a retrieval needs; without a model, no configuration is needed.
 
     Raises:
@@ -90,7 +90,7 @@ def _settings(workspace: Workspace, overrides: Overrides, *, use_model: bool) ->
     return settings
 
 
-def _retrieve(
+def _retrieve_context(
     workspace: Workspace, settings: Settings, task: str, observer: Observer, *, use_model: bool
 ) -> tuple[Retrieved, tuple[DecisionRow, ...], tuple[str, ...]]:
     """Bring the index up to date and retrieve the context for `task`, recorded as a separate pass; returns its decisions, too, and

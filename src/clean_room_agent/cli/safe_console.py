@@ -60,7 +60,7 @@ class _MakeSafe(RenderHook):
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         width = self._width()
-        return [SafeText(_fold(view, width) if width else view) for view in renderables]
+        return [SafeText(_fold_lines(view, width) if width else view) for view in renderables]
 
 
 def answers_console() -> Console:
@@ -84,10 +84,13 @@ def safe_console(file: TextIO) -> Console:
     return console
 
 
-def _fold(view: ConsoleRenderable, width: int) -> ConsoleRenderable:
+def _fold_lines(view: ConsoleRenderable, width: int) -> ConsoleRenderable:
     if isinstance(view, Group):
         return Group(
-            *(_fold(part, width) if isinstance(part, Text | Group) else part for part in view.renderables)
+            *(
+                _fold_lines(part, width) if isinstance(part, Text | Group) else part
+                for part in view.renderables
+            )
         )
     if not isinstance(view, Text) or view.no_wrap:
         return view
@@ -118,12 +121,12 @@ def paged() -> Iterator[Console]:
 
 def show_text(text: str) -> None:
     """Write `text`, which is safe to be shown, to the terminal."""
-    if text.count("\n") < shutil.get_terminal_size().lines or not _page(text):
+    if text.count("\n") < shutil.get_terminal_size().lines or not _show_in_pager(text):
         sys.stdout.write(text)
         sys.stdout.flush()
 
 
-def _page(text: str) -> bool:
+def _show_in_pager(text: str) -> bool:
     """Show it with $PAGER, or else less; returns whether that worked. "cat" or "" in $PAGER means no pager."""
     words = shlex.split(os.environ.get("PAGER", USUAL))
     if not words or words == ["cat"]:

@@ -73,16 +73,16 @@ def chosen_sections(
     """The sections that the flags ask for about the `chosen` part of the run, in a fixed order; without flags, an overview."""
     sections: list[Section[Any]] = []
     if wanted.why is not None:
-        sections.append(_why(conn, workspace, trace, chosen, wanted.why))
+        sections.append(_why_section(conn, workspace, trace, chosen, wanted.why))
     if wanted.decisions:
         sections.append(Section(key="decisions", data=verdicts(chosen.passes), render=render_verdicts))
     if wanted.budget:
-        sections.append(_windows(conn, chosen))
+        sections.append(_windows_section(conn, chosen))
     texts = calls.call_texts(conn, chosen) if wanted.prompt or wanted.response else ()
     if wanted.prompt:
-        sections.append(_texts("prompts", texts, calls.render_prompts))
+        sections.append(_texts_section("prompts", texts, calls.render_prompts))
     if wanted.response:
-        sections.append(_texts("responses", texts, calls.render_responses))
+        sections.append(_texts_section("responses", texts, calls.render_responses))
     if wanted.diff:
         diffs = calls.result_diffs(workspace, chosen)
         sections.append(Section(key="diff", data=diffs, render=calls.render_diffs))
@@ -103,19 +103,21 @@ def chosen_sections(
             )
     if wanted.time:
         sections.append(Section(key="time", data=time_lanes(trace), render=render_lanes))
-    return sections or _glance(conn, workspace, chosen)
+    return sections or _default_sections(conn, workspace, chosen)
 
 
-def _windows(conn: Connection, chosen: RunTrace) -> Section[Any]:
+def _windows_section(conn: Connection, chosen: RunTrace) -> Section[Any]:
     uses = calls.window_uses(conn, chosen)
     return Section(key="budget", data=uses, render=calls.render_windows, as_object=calls.windows_object)
 
 
-def _texts(key: str, texts: tuple[calls.CallTexts, ...], render: Callable[[Any], Any]) -> Section[Any]:
+def _texts_section(
+    key: str, texts: tuple[calls.CallTexts, ...], render: Callable[[Any], Any]
+) -> Section[Any]:
     return Section(key=key, data=texts, render=render, as_object=calls.texts_object)
 
 
-def _why(
+def _why_section(
     conn: Connection, workspace: Workspace, trace: RunTrace, chosen: RunTrace, asked: str
 ) -> Section[Any]:
     """Why a file, a line of the result, or a line of a prompt is as it is."""
@@ -125,7 +127,7 @@ def _why(
         data = why(conn, trace, chosen, path, line)
         if line is not None:
             require_line(open_repository(workspace.repo), trace, path, line)
-        address = _address(trace, output.repo_flag(workspace))
+        address = _command_formatter(trace, output.repo_flag(workspace))
         return Section(key="why", data=data, render=lambda found: render_why(found, address))
     found = prompt_lines.prompt_why(conn, trace, named.call_id, named.line)
     render = prompt_lines.render_prompt_why if named.line is None else prompt_lines.render_line_why
@@ -143,16 +145,16 @@ def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
     return path.replace(os.sep, "/"), line
 
 
-def _glance(conn: Connection, workspace: Workspace, chosen: RunTrace) -> list[Section[Any]]:
+def _default_sections(conn: Connection, workspace: Workspace, chosen: RunTrace) -> list[Section[Any]]:
     if chosen.place.startswith("call:"):
         texts = calls.call_texts(conn, chosen)
         return [
-            _windows(conn, chosen),
-            _texts("prompts", texts, calls.render_prompts),
-            _texts("responses", texts, calls.render_responses),
+            _windows_section(conn, chosen),
+            _texts_section("prompts", texts, calls.render_prompts),
+            _texts_section("responses", texts, calls.render_responses),
         ]
     there = output.repo_flag(workspace)
-    address = _address(chosen, there)
+    address = _command_formatter(chosen, there)
     if chosen.place:
         return [
             Section(
@@ -172,7 +174,7 @@ def _glance(conn: Connection, workspace: Workspace, chosen: RunTrace) -> list[Se
     ]
 
 
-def _address(trace: RunTrace, there: str) -> Callable[[str], str]:
+def _command_formatter(trace: RunTrace, there: str) -> Callable[[str], str]:
     """A function from a place to the command that shows it; `there` is the flag that it needs."""
     run = short_id(trace.task_id)
     return lambda place: f"cra show {run}/{place}{there}" if place else f"cra show {run}{there}"

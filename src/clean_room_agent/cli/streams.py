@@ -42,8 +42,8 @@ def open_streams() -> None:
             _open_null(number, flags)
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
-    sys.stdout = _output(1, sys.stdout)
-    sys.stderr = _output(2, sys.stderr)
+    sys.stdout = _output_stream(1, sys.stdout)
+    sys.stderr = _output_stream(2, sys.stderr)
 
 
 def failure_of(stream: IO[str]) -> OSError | None:
@@ -70,7 +70,7 @@ def _open_null(number: int, flags: int) -> None:
     os.set_inheritable(number, True)
 
 
-def _output(number: int, stream: IO[str] | None) -> io.TextIOWrapper:
+def _output_stream(number: int, stream: IO[str] | None) -> io.TextIOWrapper:
     """A stream like `stream`; characters that its encoding lacks are written as escapes."""
     like = (
         stream if isinstance(stream, io.TextIOWrapper) else io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

@@ -123,7 +123,7 @@ def command(
         say(night.training_outlook())
         night.train()
         adapter, evaluation = night.evaluate()
-    return _answer(workspace, night, adapter, evaluation, as_json=as_json)
+    return _write_page(workspace, night, adapter, evaluation, as_json=as_json)
 
 
 def _require_consent(*, yes: bool) -> None:
@@ -136,7 +136,7 @@ def _require_consent(*, yes: bool) -> None:
         raise UsageError("nothing was begun", hint="fewer --faults or --hours make it shorter")
 
 
-def _answer(
+def _write_page(
     workspace: Workspace, night: "Night", adapter: "AdapterRow", evaluation: "EvaluationRow", *, as_json: bool
 ) -> int:
     """Write the page, and print what it says in short."""

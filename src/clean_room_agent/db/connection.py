@@ -146,14 +146,14 @@ def get_connection(
     if not read_only:
         Workspace(repo=repo_path).create()
     elif role == "raw" and path.exists():
-        _complete(path)
+        _complete_record(path)
     return connect_file(role, path, read_only=read_only)
 
 
-def _complete(record: Path) -> None:
+def _complete_record(record: Path) -> None:
     """Migrate a record of an earlier version, or wait for the process that is just creating it."""
     if _schema_of(record) == 0:
-        with _translated(record), hold(record.parent, timeout=BUSY_TIMEOUT):
+        with _translated_errors(record), hold(record.parent, timeout=BUSY_TIMEOUT):
             pass  # who makes a record holds its folder until all is there
     if 0 < _schema_of(record) < migrations(SCHEMA_FOLDER / "raw")[-1].number:
         connect_file("raw", record).close()
@@ -161,7 +161,10 @@ def _complete(record: Path) -> None:
 
 def _schema_of(record: Path) -> int:
     """The number of its last migration; 0 for an empty file, or one that is not a record of ours."""
-    with _translated(record), contextlib.closing(_open(record, read_only=True, any_thread=False)) as conn:
+    with (
+        _translated_errors(record),
+        contextlib.closing(_open_connection(record, read_only=True, any_thread=False)) as conn,
+    ):
         ours = conn.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_IDS["raw"]
         return version_of(conn) if ours else 0
 
@@ -188,14 +191,14 @@ def connect_file(
     """
     if read_only and not path.exists():
         raise UsageError(f"there is no {role} database at {path}", hint=MISSING[role])
-    with _translated(path), contextlib.ExitStack() as on_error:
+    with _translated_errors(path), contextlib.ExitStack() as on_error:
         # One process at a time per folder: SQLite does not wait for others when it switches a new file to WAL.
         locked = contextlib.nullcontext() if read_only else hold(path.parent, timeout=BUSY_TIMEOUT)
         with locked:
-            conn = _open(path, read_only=read_only, any_thread=any_thread)
+            conn = _open_connection(path, read_only=read_only, any_thread=any_thread)
             on_error.callback(conn.close)
             _set_up(conn, role, read_only=read_only)
-            _check(conn, role, path, schema / role, read_only=read_only)
+            _check_schema(conn, role, path, schema / role, read_only=read_only)
             if not read_only:
                 conn.execute("PRAGMA journal_mode = WAL")
                 migrate(conn, schema / role, application_id=APPLICATION_IDS[role])
@@ -222,7 +225,7 @@ def connect_bare(path: Path) -> sqlite3.Connection:
         RecordError: there is no such file.
     """
     try:
-        return _open(path, read_only=False, any_thread=False, make=False)
+        return _open_connection(path, read_only=False, any_thread=False, make=False)
     except FileNotFoundError as exc:
         raise RecordError(
             f"{path} is gone: another process is building the index", hint="start again"
@@ -239,9 +242,9 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
         RecordError: the copy cannot be written.
     """
     temporary = target_path.with_name(f"{target_path.name}.part")
-    with _translated(target_path):
+    with _translated_errors(target_path):
         remove_database(temporary)
-        target = _open(temporary, read_only=False, any_thread=False)
+        target = _open_connection(temporary, read_only=False, any_thread=False)
         with contextlib.closing(target):
             target.execute("PRAGMA synchronous = OFF")
             source.backup(target)
@@ -264,7 +267,10 @@ def backup_into(source: sqlite3.Connection, path: Path) -> None:
     Raises:
         RecordError: it cannot be written, or other processes kept it busy.
     """
-    with _translated(path), contextlib.closing(_open(path, read_only=False, any_thread=False)) as target:
+    with (
+        _translated_errors(path),
+        contextlib.closing(_open_connection(path, read_only=False, any_thread=False)) as target,
+    ):
         target.execute("PRAGMA journal_mode = WAL")
         source.backup(target)
 
@@ -299,7 +305,9 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
             conn.execute("ROLLBACK")
 
 
-def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -> sqlite3.Connection:
+def _open_connection(
+    path: Path, *, read_only: bool, any_thread: bool, make: bool = True
+) -> sqlite3.Connection:
     for end in ("", "-wal", "-shm", "-journal"):
         with contextlib.suppress(FileNotFoundError):
             found = path.with_name(path.name + end)
@@ -337,7 +345,7 @@ def _set_up(conn: sqlite3.Connection, role: Role, *, read_only: bool) -> None:
         conn.execute("PRAGMA query_only = ON")
 
 
-def _check(conn: sqlite3.Connection, role: Role, path: Path, folder: Path, *, read_only: bool) -> None:
+def _check_schema(conn: sqlite3.Connection, role: Role, path: Path, folder: Path, *, read_only: bool) -> None:
     version = version_of(conn)
     newest = migrations(folder)[-1].number
     blank = is_blank(conn)
@@ -375,7 +383,7 @@ def _role_of(path: Path) -> Role:
 
 
 @contextlib.contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (

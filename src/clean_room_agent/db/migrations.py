@@ -68,7 +68,7 @@ def migrate(conn: sqlite3.Connection, folder: Path, *, application_id: int) -> N
     found = migrations(folder)
     if is_blank(conn):
         with closing(sqlite3.connect(":memory:")) as made:
-            made.deserialize(_migrated(found, tuple(each.text for each in found), application_id))
+            made.deserialize(_migrated_database(found, tuple(each.text for each in found), application_id))
             made.backup(conn)
     else:
         _bring_up(conn, found, application_id)
@@ -80,7 +80,7 @@ def is_blank(conn: sqlite3.Connection) -> bool:
 
 
 @functools.cache
-def _migrated(found: tuple[Migration, ...], _texts: tuple[str, ...], application_id: int) -> bytes:
+def _migrated_database(found: tuple[Migration, ...], _texts: tuple[str, ...], application_id: int) -> bytes:
     """The file of a database with these migrations and only their rows; cached as long as no text changes."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
         _bring_up(conn, found, application_id)
@@ -90,10 +90,10 @@ def _migrated(found: tuple[Migration, ...], _texts: tuple[str, ...], application
 def _bring_up(conn: sqlite3.Connection, found: tuple[Migration, ...], application_id: int) -> None:
     for migration in found:
         if version_of(conn) < migration.number:
-            _apply(conn, migration, application_id)
+            _apply_migration(conn, migration, application_id)
 
 
-def _apply(conn: sqlite3.Connection, migration: Migration, application_id: int) -> None:
+def _apply_migration(conn: sqlite3.Connection, migration: Migration, application_id: int) -> None:
     conn.execute(
         "PRAGMA foreign_keys = OFF"
     )  # a table is rebuilt by dropping the old one; checked before the commit

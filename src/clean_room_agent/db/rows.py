@@ -55,54 +55,54 @@ class Table(Generic[RowT]):
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """In the order of the struct's fields."""
-        return tuple(self._columns)
+        return tuple(self._column_places)
 
     @cached_property
-    def _parts(self) -> Mapping[str, type[Struct]]:
+    def _part_types(self) -> Mapping[str, type[Struct]]:
         hints = get_type_hints(self.kind)
         return {
             name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, Struct)
         }
 
     @cached_property
-    def _columns(self) -> Mapping[str, tuple[str, str]]:
+    def _column_places(self) -> Mapping[str, tuple[str, str]]:
         """For each column, the place of its value in a row: (part, field); the part is "" for a field of the row
         itself.
         """
         found = {}
         for field in self.kind.__struct_fields__:
-            part = self._parts.get(field)
+            part = self._part_types.get(field)
             names = [("", field)] if part is None else [(field, one) for one in part.__struct_fields__]
             for place in names:
                 found[self._renamed.get(".".join(filter(None, place)), place[1])] = place
         return found
 
     @cached_property
-    def _hints(self) -> Mapping[str, Any]:
+    def _column_hints(self) -> Mapping[str, Any]:
         hints = {"": get_type_hints(self.kind)}
-        hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
-        return {name: hints[part][field] for name, (part, field) in self._columns.items()}
+        hints |= {name: get_type_hints(part) for name, part in self._part_types.items()}
+        return {name: hints[part][field] for name, (part, field) in self._column_places.items()}
 
     @cached_property
-    def _types(self) -> Mapping[str, Any]:
+    def _decoded_types(self) -> Mapping[str, Any]:
         """The type that each column's value is decoded to; None if it is stored as it is."""
-        return {name: _type(hint) for name, hint in self._hints.items()}
+        return {name: _decoded_type(hint) for name, hint in self._column_hints.items()}
 
     @cached_property
-    def _insert(self) -> str:
+    def _insert_statement(self) -> str:
         names = [name for name in self.columns if name != "id"]
         marks = ", ".join(f":{name}" for name in names)
         return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
 
     def insert(self, conn: Connection, row: RowT) -> int:
         """Insert the row and return its id; `row.id` is ignored."""
-        values = {name: value for name, value in self._values(row) if name != "id"}
-        return conn.execute(self._insert, values).lastrowid or 0
+        values = {name: value for name, value in self._stored_values(row) if name != "id"}
+        return conn.execute(self._insert_statement, values).lastrowid or 0
 
     def insert_once(self, conn: Connection, row: RowT) -> int:
         """Insert the row, unless one that is the same exists; return the id of that or of the new one."""
         tail = " AND ".join(f"{name} IS :{name}" for name in self._same)
-        values = {name: value for name, value in self._values(row) if name in self._same}
+        values = {name: value for name, value in self._stored_values(row) if name in self._same}
         query = f"SELECT id FROM {self.name} WHERE {tail} ORDER BY id LIMIT 1"  # noqa: S608
         known = conn.execute(query, values).fetchone()
         return self.insert(conn, row) if known is None else int(known[0])
@@ -110,13 +110,13 @@ class Table(Generic[RowT]):
     def update(self, conn: Connection, /, row_id: int, **values: object) -> None:
         """Set the named columns of the row."""
         assignments = ", ".join(f"{name} = :{name}" for name in values)
-        encoded = {name: self._encode(name, value) for name, value in values.items()}
+        encoded = {name: self._encode_value(name, value) for name, value in values.items()}
         conn.execute(f"UPDATE {self.name} SET {assignments} WHERE id = :id", {**encoded, "id": row_id})  # noqa: S608
 
     def select(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> tuple[RowT, ...]:
         """The rows that `tail` (WHERE ... ORDER BY ...) selects, in its order."""
         query = f"SELECT {', '.join(self.columns)} FROM {self._read_from} {tail}"  # noqa: S608
-        return tuple(self._decode(row) for row in conn.execute(query, parameters))
+        return tuple(self._decode_row(row) for row in conn.execute(query, parameters))
 
     def first(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> RowT | None:
         """The first row that `tail` selects; None if there is none."""
@@ -135,35 +135,35 @@ class Table(Generic[RowT]):
         condition = " AND ".join(f"{name} = ?" for name in values)
         return self.first(conn, f"WHERE {condition} ORDER BY id DESC", tuple(values.values()))
 
-    def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
+    def _stored_values(self, row: RowT) -> Iterator[tuple[str, object]]:
         """Each column with the value to store."""
-        for name, (part, field) in self._columns.items():
-            yield name, self._encode(name, getattr(getattr(row, part) if part else row, field))
+        for name, (part, field) in self._column_places.items():
+            yield name, self._encode_value(name, getattr(getattr(row, part) if part else row, field))
 
-    def _encode(self, name: str, value: object) -> object:
-        if value is None or self._types[name] is None:
-            return _storable(value) if isinstance(value, str) else value
+    def _encode_value(self, name: str, value: object) -> object:
+        if value is None or self._decoded_types[name] is None:
+            return _storable_text(value) if isinstance(value, str) else value
         if isinstance(value, Enum):
             return value.value
         if isinstance(value, bool):
             return int(value)
         return to_json(value)
 
-    def _decode(self, row: tuple[Any, ...]) -> RowT:
+    def _decode_row(self, row: tuple[Any, ...]) -> RowT:
         """The row, typed.
 
         Raises:
             RecordError: a column holds a value that this program never writes.
         """
         own: dict[str, Any] = {}
-        parts: dict[str, dict[str, Any]] = {name: {} for name in self._parts}
-        for (column, (part, field)), value in zip(self._columns.items(), row, strict=True):
-            (parts[part] if part else own)[field] = self._read(column, value)
-        made = {name: kind(**parts[name]) for name, kind in self._parts.items()}
+        parts: dict[str, dict[str, Any]] = {name: {} for name in self._part_types}
+        for (column, (part, field)), value in zip(self._column_places.items(), row, strict=True):
+            (parts[part] if part else own)[field] = self._decode_value(column, value)
+        made = {name: kind(**parts[name]) for name, kind in self._part_types.items()}
         return self.kind(**own, **made)
 
-    def _read(self, name: str, value: Any) -> Any:
-        kind = self._types[name]
+    def _decode_value(self, name: str, value: Any) -> Any:
+        kind = self._decoded_types[name]
         if value is None or kind is None:
             return value
         try:
@@ -216,7 +216,7 @@ def moment(timestamp: str) -> datetime:
         raise strange_value("a timestamp", timestamp) from exc
 
 
-def _storable(text: str) -> str:
+def _storable_text(text: str) -> str:
     """The text with lone surrogates (which a model's answer may contain) as escapes, since SQLite accepts only UTF-8."""
     try:
         text.encode()
@@ -225,7 +225,7 @@ def _storable(text: str) -> str:
     return text
 
 
-def _type(hint: Any) -> Any:
+def _decoded_type(hint: Any) -> Any:
     parts = set(get_args(hint)) or {hint}
     if parts <= PLAIN or all(isinstance(part, str) for part in parts):  # the strings are those of a Literal
         return None

@@ -77,8 +77,8 @@ def render_prompts(texts: tuple[CallTexts, ...]) -> Group:
     parts: list[Text] = []
     for text in texts:
         request = text.call.request
-        parts += [_head(text), Text("--- system", style="dim"), _exact(request.system_prompt)]
-        parts += [Text("--- prompt", style="dim"), _exact(request.prompt), Text("")]
+        parts += [_head(text), Text("--- system", style="dim"), _unwrapped_text(request.system_prompt)]
+        parts += [Text("--- prompt", style="dim"), _unwrapped_text(request.prompt), Text("")]
     return Group(*(parts or [Text("no call is recorded here")]))
 
 
@@ -89,10 +89,10 @@ def render_responses(texts: tuple[CallTexts, ...]) -> Group:
         parts.append(_head(text))
         answer, ending, read = text.call.answer, text.call.ending, text.head.read
         if answer.thinking:
-            parts += [Text("--- thinking", style="dim"), _exact(answer.thinking)]
+            parts += [Text("--- thinking", style="dim"), _unwrapped_text(answer.thinking)]
         reading = ": ".join(filter(None, (read.reading, read.fault))) if read else ""
         said = ", ".join(filter(None, (ending.finish, reading, ending.error)))
-        parts += [Text(f"--- answer ({said})", style="dim"), _exact(answer.response), Text("")]
+        parts += [Text(f"--- answer ({said})", style="dim"), _unwrapped_text(answer.response), Text("")]
     return Group(*(parts or [Text("no call is recorded here")]))
 
 
@@ -136,7 +136,7 @@ def render_diffs(diffs: tuple[AttemptDiff, ...]) -> Group:
     return Group(*(parts or [Text("no change is recorded here")]))
 
 
-def _exact(text: str) -> Text:
+def _unwrapped_text(text: str) -> Text:
     """Lines as they are, whatever the width."""
     return Text(text.rstrip("\n"), no_wrap=True)
 
@@ -196,7 +196,7 @@ def window_uses(conn: Connection, trace: RunTrace) -> tuple[WindowUse, ...]:
             place=entry.place,
             window=entry.window_of(call),
             reserved=entry.row.reserved_tokens,
-            **_shares(conn, call),
+            **_token_shares(conn, call),
         )
         for entry in trace.passes
         for call in entry.calls
@@ -221,7 +221,7 @@ def render_windows(uses: tuple[WindowUse, ...]) -> Group:
     """Two lines per call under its pass and window; below, how far estimates were off."""
     if not uses:
         return Group(Text("no call is recorded here"))
-    lines = [Text("call\n" + _row(HEADS), style="dim")]
+    lines = [Text("call\n" + _table_row(HEADS), style="dim")]
     heading = ""
     for use in uses:
         above = f"{use.place}, {counted(use.window, 'token')}".removeprefix(", ")
@@ -236,7 +236,7 @@ def render_windows(uses: tuple[WindowUse, ...]) -> Group:
         style = "red" if full >= FULL else "yellow" if full >= TIGHT else ""
         cells = (*("" if figure is None else f"{figure:,}" for figure in figures), answer, f"{full:.0%}")
         lines.append(Text(f"  {use.call.id} {use.call.site.call_type}"))
-        lines.append(Text(_row(cells), style=style))
+        lines.append(Text(_table_row(cells), style=style))
     costs = [use.call.cost for use in uses]
     ratios = [
         cost.prompt_tokens / cost.estimated_tokens
@@ -252,11 +252,11 @@ def render_windows(uses: tuple[WindowUse, ...]) -> Group:
     return Group(*lines)
 
 
-def _row(cells: tuple[str, ...]) -> str:
+def _table_row(cells: tuple[str, ...]) -> str:
     return "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
 
 
-def _shares(conn: Connection, summary: CallSummary) -> dict[str, int]:
+def _token_shares(conn: Connection, summary: CallSummary) -> dict[str, int]:
     """What each kind of text takes of the estimate, by characters; empty if it is not known."""
     call: ModelCall | None = get_call(conn, summary.id)
     assert call is not None, "a call of the trace is in the record"
@@ -265,12 +265,12 @@ def _shares(conn: Connection, summary: CallSummary) -> dict[str, int]:
         return {}
     letters = Counter({"rules": len(call.request.system_prompt)})
     for line in lines:
-        letters[_share(line.kind)] += len(line.text) + 1
+        letters[_share_name(line.kind)] += len(line.text) + 1
     scale = call.cost.estimated_tokens / max(letters.total(), 1)
     return {name: round(letters[name] * scale) for name in HEADS[:4]}
 
 
-def _share(kind: PromptSource) -> str:
+def _share_name(kind: PromptSource) -> str:
     if kind in {PromptSource.RULES, PromptSource.EXAMPLE}:
         return "rules"
     if kind in CODE:

@@ -88,7 +88,7 @@ def ending_on_record(conn: Connection, trace: RunTrace) -> Ending:
 def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
     """The counts in words, those nearest to the end of the task first, with the advice that they support."""
     run = short_id(task_id)
-    counts = tuple(sorted(causes.counts, key=_distance))
+    counts = tuple(sorted(causes.counts, key=_cause_sort_key))
     weak = _weak_advice(causes)
     of_counts = weak or (_advice(counts[0]) if counts else "")
     if reason.startswith(FAILED_BEFORE):  # whatever else failed on the way
@@ -96,13 +96,13 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
     advice = RAISE_BUDGET if reason.startswith(BUDGET) else of_counts
     return Ending(
         counts=counts,
-        lines=tuple(map(_line, counts[:MOST_LINES])),
+        lines=tuple(map(_cause_line, counts[:MOST_LINES])),
         advice=advice.format(run=run, show=f"cra show {run}"),
         weak=bool(weak),
     )
 
 
-def _distance(count: CauseCount) -> tuple[int, int]:
+def _cause_sort_key(count: CauseCount) -> tuple[int, int]:
     """The sort key of a cause: nearest to the end of a task first, then the most frequent."""
     if count.cause is Cause.NO_EDITS and not count.subject:
         return (NEAREST.index("editing"), 1)  # why the answers had none says more
@@ -128,7 +128,7 @@ def _advice(count: CauseCount) -> str:
     return BY_CODE.get("".join(count.codes[:1])) or ADVICE[count.cause]
 
 
-def _line(count: CauseCount) -> str:
+def _cause_line(count: CauseCount) -> str:
     """`4 of 4 answers to meta_plan ran to their limit`."""
     if count.subject:
         one, many = f"answer to {count.subject}", f"answers to {count.subject}"

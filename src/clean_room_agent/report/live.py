@@ -69,7 +69,7 @@ class LiveLine:
     def notice(self, event: events.Event) -> None:
         """Update the state by `event`."""
         with self._lock:
-            self._take(event)
+            self._handle_event(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The line, in at most the available width."""
@@ -79,30 +79,30 @@ class LiveLine:
     def text(self, width: int) -> str:
         """The line in at most `width` columns: figures that do not fit are left out before words are truncated."""
         with self._lock:
-            line, (lasts, *figures) = self._doing, self._figures()
+            line, (lasts, *figures) = self._doing, self._status_figures()
         ending = BETWEEN + lasts
         if cell_len(line) + cell_len(ending) > width:
-            line = _cut(line, max(width - cell_len(ending), min(width, LEAST_WORDS)))
+            line = _truncate_text(line, max(width - cell_len(ending), min(width, LEAST_WORDS)))
         for figure in (lasts, *figures):
             longer = BETWEEN.join(filter(None, (line, figure)))
             if figure and cell_len(longer) <= width:
                 line = longer
         return line
 
-    def _take(self, event: events.Event) -> None:
+    def _handle_event(self, event: events.Event) -> None:
         match event:
             case events.IndexProgress():
-                self._index(event)
+                self._show_index_progress(event)
             case events.TestsStarted():
-                self._do(events.tests_in_words(event.what), expected=event.expected_seconds)
+                self._begin_activity(events.tests_in_words(event.what), expected=event.expected_seconds)
             case events.TestsFinished():
                 self._tests = f"tests {event.passed} passed, {event.failed} failed" if event.known else ""
-                self._do(self._pass)
+                self._begin_activity(self._pass)
             case events.PassStarted():
                 self._pass = event.title
-                self._do(event.title)
+                self._begin_activity(event.title)
             case events.PassProgress():
-                self._do(f"{self._pass}: {event.doing}" if self._pass else event.doing)
+                self._begin_activity(f"{self._pass}: {event.doing}" if self._pass else event.doing)
             case events.PassFinished():
                 self._pass = ""
             case CallStarted():
@@ -110,7 +110,7 @@ class LiveLine:
                 about = f"{event.prompt} {event.item}".strip()
                 self._calls[event.number] = _Call(about=about, started=self._timer())
             case CallProgress():
-                self._hear(event.number)
+                self._count_piece(event.number)
             case CallFinished():
                 self._calls.pop(event.number, None)
             case (
@@ -123,37 +123,37 @@ class LiveLine:
             ):
                 pass
 
-    def _do(self, what: str, *, expected: float = 0.0) -> None:
+    def _begin_activity(self, what: str, *, expected: float = 0.0) -> None:
         self._doing, self._since, self._expected, self._share = what, self._timer(), expected, 0.0
 
-    def _index(self, event: events.IndexProgress) -> None:
+    def _show_index_progress(self, event: events.IndexProgress) -> None:
         if not self._doing.startswith("indexing"):
             self._since = self._timer()
         self._doing = f"indexing {event.done:,} of {event.total:,} files"
         self._share = event.done / event.total if event.total else 0.0
 
-    def _hear(self, number: int) -> None:
+    def _count_piece(self, number: int) -> None:
         call = self._calls.get(number)
         if call is not None:
             first = call.first or self._timer()
             self._calls[number] = replace(call, first=first, pieces=call.pieces + 1)
 
-    def _figures(self) -> tuple[str, ...]:
+    def _status_figures(self) -> tuple[str, ...]:
         """How long it takes, then more, the most informative first; "" for what there is nothing to say about."""
         now = self._timer()
         calls = tuple(self._calls.values())
         since = min((call.started for call in calls), default=self._since)
         beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
         return (
-            f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",
+            f"{max(now - since, 0):.0f} s{self._time_left(now) if not calls else ''}",
             f"asking {calls[-1].about}{beside}" if calls else "",
-            _speed(calls, now),
+            _token_speed(calls, now),
             self._tests,
             counted(self._asked, "call") if self._asked else "",
             f"run {clock(now - self._began)}" if since > self._began else "",
         )
 
-    def _left(self, now: float) -> str:
+    def _time_left(self, now: float) -> str:
         """The remaining time of work with a known amount; "" if it cannot be estimated."""
         spent = now - self._since
         if self._share and spent >= SURE_AFTER:
@@ -168,13 +168,13 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
-def _cut(words: str, width: int) -> str:
+def _truncate_text(words: str, width: int) -> str:
     shown = Text(words)
     shown.truncate(max(width, 1), overflow="ellipsis")
     return shown.plain
 
 
-def _speed(calls: tuple[_Call, ...], now: float) -> str:
+def _token_speed(calls: tuple[_Call, ...], now: float) -> str:
     """How many tokens have arrived, and how many per second, over all requests in progress."""
     speaking = [call for call in calls if call.pieces]
     if not speaking:
@@ -202,7 +202,7 @@ class TerminalView:
         if isinstance(event, events.RunFinished):
             self.close()
         elif not lines:
-            self._move()
+            self._start_status()
 
     def close(self) -> None:
         """Remove the moving line."""
@@ -210,7 +210,7 @@ class TerminalView:
             self._status.stop()
             self._status = None
 
-    def _move(self) -> None:
+    def _start_status(self) -> None:
         if self._status is None and self._console.is_terminal:
             self._status = self._console.status(self._line, spinner="dots", refresh_per_second=4)
             self._status.start()

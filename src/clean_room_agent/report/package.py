@@ -103,7 +103,7 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
                 reason, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
             )
         )
-        lines.extend(_piece(item) for item in items)
+        lines.extend(_item_line(item) for item in items)
     if not lines:
         lines.append(Text("nothing fits the task", style="yellow"))
     lines.extend(
@@ -126,26 +126,26 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
     return Group(*lines)
 
 
-def _kind(item: ContextItem) -> str:
+def _item_kind(item: ContextItem) -> str:
     """The purpose of the piece, in a word or two."""
     return item.detail.replace("_", " ") if item.section == "code" else SECTION_WORDS[item.section]
 
 
-def _name(item: ContextItem) -> str:
+def _item_name(item: ContextItem) -> str:
     """What of the file the piece is."""
     if item.symbol:
         return item.symbol
     return "names alone" if item.section == "uses" and item.detail == "type_context" else "the whole file"
 
 
-def _piece(item: ContextItem) -> Text:
+def _item_line(item: ContextItem) -> Text:
     span = f"{item.start_line}-{item.end_line}"
     reason = item.reason
     if reason.startswith(UNASKED):
         # The bound is in the record; here it would fold every line of an 80-column terminal.
         reason = reason.removeprefix(UNASKED).partition(" is at least ")[0]
     return Text.assemble(
-        (f"  {_kind(item):<12}", DETAIL_COLOURS[item.detail]),
-        f" {span:>11} {item.tokens:>7,}  {_name(item)}",
+        (f"  {_item_kind(item):<12}", DETAIL_COLOURS[item.detail]),
+        f" {span:>11} {item.tokens:>7,}  {_item_name(item)}",
         (f"  {reason}", "dim"),
     )

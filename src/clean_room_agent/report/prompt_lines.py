@@ -72,14 +72,14 @@ def framed(spans: Iterable[PromptSpan]) -> tuple[PromptSpan, ...]:
     for span in spans:
         if span.source is PromptSource.FRAME:
             inside = not inside
-        elif inside and found and _continues(found[-1], span):
+        elif inside and found and _is_continuation(found[-1], span):
             found[-1] = found[-1]._replace(last=span.last)
         elif inside:
             found.append(span)
     return tuple(found)
 
 
-def _continues(before: PromptSpan, span: PromptSpan) -> bool:
+def _is_continuation(before: PromptSpan, span: PromptSpan) -> bool:
     """Whether the span continues the piece of the one before it."""
     same = (before.source, before.path, before.symbol) == (span.source, span.path, span.symbol)
     return same and before.from_line(span.first) == span._replace(last=before.last)
@@ -159,7 +159,7 @@ def prompt_why(conn: Connection, trace: RunTrace, call_id: int, line: int | None
     Raises:
         UsageError: the task made no such call, or its prompt has fewer lines.
     """
-    entry, call = _call(conn, trace, call_id)
+    entry, call = _call_with_pass(conn, trace, call_id)
     lines = lines_of_call(call)
     about: dict[str, Any] = {"call_id": call_id, "place": entry.place, "call_type": call.site.call_type}
     if line is None:
@@ -173,7 +173,7 @@ def prompt_why(conn: Connection, trace: RunTrace, call_id: int, line: int | None
     return PromptWhy(
         **about,
         ranges=(origin,),
-        commit=_commit(trace, entry) if origin.kind in SHOWN else "",
+        commit=_context_commit(trace, entry) if origin.kind in SHOWN else "",
         decisions=verdicts_about(context_passes(trace, entry), origin.path, symbols) if is_code else (),
     )
 
@@ -208,7 +208,7 @@ def render_line_why(found: PromptWhy) -> Group:
     return Group(*lines)
 
 
-def _commit(trace: RunTrace, entry: PassTrace) -> str:
+def _context_commit(trace: RunTrace, entry: PassTrace) -> str:
     """The commit that the context's files were read from: the last accepted state before the pass's context was made."""
     first = context_passes(trace, entry)[0]
     accepted = [row.commit_hash for found, row in trace.accepted() if found.row.id < first.row.id]
@@ -217,7 +217,7 @@ def _commit(trace: RunTrace, entry: PassTrace) -> str:
     return trace.run.snapshot_commit if trace.run else ""
 
 
-def _call(conn: Connection, trace: RunTrace, call_id: int) -> tuple[PassTrace, ModelCall]:
+def _call_with_pass(conn: Connection, trace: RunTrace, call_id: int) -> tuple[PassTrace, ModelCall]:
     """The pass that made the call, as it is in the whole trace, and the call."""
     (chosen,) = choose(trace, call_place(call_id)).passes
     call = get_call(conn, call_id)

@@ -242,11 +242,11 @@ def render_run(trace: RunTrace, ending: Ending, short: Callable[[str], str], the
         if len(task) > MAX_TASK:
             task = f"{task[:MAX_TASK]} …\n\n({len(task) - MAX_TASK:,} more characters; --json has them)"
         parts += [*(Text(f"  {line}".rstrip()) for line in task.splitlines()), Text("")]
-    parts += [Text.assemble((f"  {name:<9}", "dim"), value) for name, value in _facts(trace)]
+    parts += [Text.assemble((f"  {name:<9}", "dim"), value) for name, value in _run_facts(trace)]
     parts += [Text(""), _pass_table(trace)]
     parts += touched_lines(touched_on_record(trace.events))
     parts += [Text(f"  {kind}: {words}", style="dim") for kind, words in notes(trace)]
-    parts += [Text(""), *_commands(_deeper(trace, short))]
+    parts += [Text(""), *_command_lines(_deeper_commands(trace, short))]
     return Group(*parts)
 
 
@@ -256,10 +256,13 @@ def render_passes(trace: RunTrace, short: Callable[[str], str]) -> Group:
     for entry in trace.passes:
         parts.append(
             Text.assemble(
-                _mark(entry.row.success), " ", (entry.place or entry.kind, "bold"), f"  {entry.row.detail}"
+                _success_mark(entry.row.success),
+                " ",
+                (entry.place or entry.kind, "bold"),
+                f"  {entry.row.detail}",
             )
         )
-        by = f"  {entry.kind} by {model_name(entry.row.execute_model) or 'no model'}, {_cost(entry)}"
+        by = f"  {entry.kind} by {model_name(entry.row.execute_model) or 'no model'}, {_pass_cost(entry)}"
         parts.append(Text(by, style="dim"))
         parts += [Text(f"  shown: {text}") for text in included(entry)]
         lines = (*attempt_lines(entry), *map(counts, entry.tests), *followed(entry))
@@ -272,10 +275,10 @@ def render_passes(trace: RunTrace, short: Callable[[str], str]) -> Group:
         (f"{short(place)} --prompt", "what the model read; --response what it answered"),
         (f"{short(place)} --decisions", "what was included and left out, and why"),
     )
-    return Group(*parts, *_commands(rows))
+    return Group(*parts, *_command_lines(rows))
 
 
-def _facts(trace: RunTrace) -> list[tuple[str, str]]:
+def _run_facts(trace: RunTrace) -> list[tuple[str, str]]:
     """(name, value) of what there is to say of the run as a whole."""
     view = run_object(trace, Ending())
     took = "" if view["seconds"] is None else f", took {duration(view['seconds'])}"
@@ -305,7 +308,7 @@ def _facts(trace: RunTrace) -> list[tuple[str, str]]:
     return facts
 
 
-def _deeper(trace: RunTrace, short: Callable[[str], str]) -> list[tuple[str, str]]:
+def _deeper_commands(trace: RunTrace, short: Callable[[str], str]) -> list[tuple[str, str]]:
     place = next((entry.place for entry in reversed(trace.passes) if "/" in entry.place), "")
     rows = [(short(place), "one pass: context, calls, tests")] if place else []
     rows += [
@@ -320,7 +323,7 @@ def _deeper(trace: RunTrace, short: Callable[[str], str]) -> list[tuple[str, str
     return rows
 
 
-def _commands(rows: Sequence[tuple[str, str]]) -> list[Text]:
+def _command_lines(rows: Sequence[tuple[str, str]]) -> list[Text]:
     """Commands, each with what it shows, one below the other."""
     width = max(len(command) for command, _ in rows)
     return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
@@ -335,7 +338,7 @@ def _pass_table(trace: RunTrace) -> Table:
         title = Table.grid(padding=(0, 1, 0, 0))  # a long name goes on below itself, not below the mark
         title.add_column(no_wrap=True)
         title.add_column(overflow="fold")
-        title.add_row(Text(*_mark(entry.row.success)), Text(entry.place or entry.kind))
+        title.add_row(Text(*_success_mark(entry.row.success)), Text(entry.place or entry.kind))
         table.add_row(title, str(len(entry.calls)), f"{tokens_of(entry.calls):,}", seconds, Text(detail))
     return table
 
@@ -356,11 +359,11 @@ def _call_table(entry: PassTrace) -> Table:
     return table
 
 
-def _mark(success: bool | None) -> tuple[str, str]:
+def _success_mark(success: bool | None) -> tuple[str, str]:
     return ("·", "yellow") if success is None else ("✓", "green") if success else ("✗", "red")
 
 
-def _cost(entry: PassTrace) -> str:
+def _pass_cost(entry: PassTrace) -> str:
     used, window = entry.fullest
     words = [counted(len(entry.calls), "call"), counted(tokens_of(entry.calls), "token")]
     if window:

@@ -39,7 +39,7 @@ def waterfall_object(waterfall: Waterfall) -> dict[str, Any]:
 
 def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counterfactual: bool) -> Group:
     """Both tables; with `counterfactual`, each stage's headroom next to what was lost there."""
-    lines = [Text("prompt, model", style="dim"), Text(_row(HEADS), style="dim")]
+    lines = [Text("prompt, model", style="dim"), Text(_table_row(HEADS), style="dim")]
     for each in prompts:
         sums, agreement = each.sums, each.agreement
         cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
@@ -54,11 +54,11 @@ def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counte
         counts = (sums.calls, sums.failed, sums.unreadable, sums.repaired, sums.prompt_tokens)
         figures = (*counts, sums.completion_tokens, round(sums.latency_ms / 1000))
         shares = (agreement.precision, agreement.recall) if agreement else (None, None)
-        lines.append(Text(_row((*(f"{figure:,}" for figure in figures), *map(_share, shares)))))
-    return Group(*lines, Text(), *_waterfall(waterfall, counterfactual=counterfactual))
+        lines.append(Text(_table_row((*(f"{figure:,}" for figure in figures), *map(_format_share, shares)))))
+    return Group(*lines, Text(), *_waterfall_lines(waterfall, counterfactual=counterfactual))
 
 
-def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterator[Text]:
+def _waterfall_lines(waterfall: Waterfall, *, counterfactual: bool) -> Iterator[Text]:
     failed = waterfall.tasks - waterfall.solved - waterfall.unproven
     unproven = f", {waterfall.unproven:,} unproven" if waterfall.unproven else ""
     yield Text(f"{counted(waterfall.tasks, 'task')}, {waterfall.solved:,} solved, {failed:,} not{unproven}")
@@ -84,12 +84,12 @@ def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterator[Text]:
         ("files to change that came into scope", waterfall.required_recall),
         ("of the other files that a solved run showed", waterfall.context_recall),
     )
-    yield Text("; ".join(f"{what}: {_share(share)}" for what, share in came if share is not None))
+    yield Text("; ".join(f"{what}: {_format_share(share)}" for what, share in came if share is not None))
 
 
-def _row(cells: Sequence[str]) -> str:
+def _table_row(cells: Sequence[str]) -> str:
     return "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "-" if value is None else f"{value:.0%}"

@@ -139,7 +139,7 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
     if result.status is RunStatus.UNPROVEN and not any(one.trust != "hint" for one in result.evidence):
         lines.append(Text(f"  {with_flag(WOULD_HELP, there)}", style="yellow"))
     lines += [Text(f"  goal    {line}") for line in goal_lines(result.evidence)]
-    lines.extend(_changes(summary.files))
+    lines.extend(_change_lines(summary.files))
     before, after, restored = (counts_of(summary.trace, kind) for kind in ("baseline", "final", "restored"))
     with_old_tests = f"; with the tests restored {restored}" if restored else ""
     lines.append(Text(f"  tests   {before} -> {after or 'not run'}{with_old_tests}"))
@@ -191,7 +191,7 @@ def goal_lines(evidence: Sequence[GoalOutcome]) -> list[str]:
     return [*lines, f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else lines
 
 
-def _changes(files: Sequence[FileStat]) -> list[Text]:
+def _change_lines(files: Sequence[FileStat]) -> list[Text]:
     lines = []
     for file in files[:SHOWN_FILES]:
         counts = "binary" if file.added is None else f"+{file.added} -{file.deleted}"

@@ -112,7 +112,7 @@ def time_lanes(trace: RunTrace) -> TimeLanes | None:
         name: union((axis.at(start), axis.at(end)) for start, end in spans) for name, spans in found.items()
     }
     passes = [
-        _lane(entry.place or entry.row.mode, [(axis.at(min(times)), axis.at(max(times)))])
+        _make_lane(entry.place or entry.row.mode, [(axis.at(min(times)), axis.at(max(times)))])
         for entry in trace.passes
         if (times := _times_of_pass(entry))
     ]
@@ -122,7 +122,9 @@ def time_lanes(trace: RunTrace) -> TimeLanes | None:
     asked = sorted((axis.at(call_span(call)[0]), call.site.call_type) for call in trace.calls)
     return TimeLanes(
         lanes=tuple(
-            _lane(name, spans, union(span for other in covered if other != name for span in covered[other]))
+            _make_lane(
+                name, spans, union(span for other in covered if other != name for span in covered[other])
+            )
             for name, spans in covered.items()
         ),
         passes=tuple(passes),
@@ -182,7 +184,7 @@ def _times_of_pass(entry: PassTrace) -> list[float]:
     return times + [time for span in (*map(call_span, entry.calls), *tests) for time in span]
 
 
-def _lane(name: str, spans: Sequence[Span], others: Sequence[Span] = ()) -> TimeLane:
+def _make_lane(name: str, spans: Sequence[Span], others: Sequence[Span] = ()) -> TimeLane:
     """`spans` and `others`: disjoint, in order."""
     alone = length(without(spans, others))
     return TimeLane(name=name, start=spans[0][0], end=spans[-1][1], seconds=length(spans), alone=alone)

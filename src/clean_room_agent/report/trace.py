@@ -162,18 +162,18 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     """Everything that the record has of a task, except the texts of its calls."""
     run = get_orchestrator_run(conn, task_id)
     order = {} if run is None else {entry.task_run_id: entry for entry in rows.list_passes(conn, run.id)}
-    calls = _grouped(list_call_summaries(conn, task_id), lambda call: call.site.pass_id)
-    attempts = _grouped(rows.list_attempts(conn, task_id), lambda row: row.task_run_id)
+    calls = _grouped_by_key(list_call_summaries(conn, task_id), lambda call: call.site.pass_id)
+    attempts = _grouped_by_key(rows.list_attempts(conn, task_id), lambda row: row.task_run_id)
     tests, events = rows.list_validations(conn, task_id), list_events(conn, task_id)
-    decisions = _grouped(rows.list_decisions(conn, task_id), lambda row: row.task_id)
-    plan_decisions = _grouped(rows.list_plan_decisions(conn, task_id), lambda row: row.task_id)
-    refinements = _grouped(rows.list_refinements(conn, task_id), lambda row: row.task_id)
-    recoveries = _grouped(rows.list_recovery_decisions(conn, task_id), lambda row: row.task_id)
-    told = _grouped(events, lambda row: row.task_id)
-    tests_of = _grouped(tests, lambda row: row.task_id)
+    decisions = _grouped_by_key(rows.list_decisions(conn, task_id), lambda row: row.task_id)
+    plan_decisions = _grouped_by_key(rows.list_plan_decisions(conn, task_id), lambda row: row.task_id)
+    refinements = _grouped_by_key(rows.list_refinements(conn, task_id), lambda row: row.task_id)
+    recoveries = _grouped_by_key(rows.list_recovery_decisions(conn, task_id), lambda row: row.task_id)
+    told = _grouped_by_key(events, lambda row: row.task_id)
+    tests_of = _grouped_by_key(tests, lambda row: row.task_id)
     passes = [
         PassTrace(
-            place=_place(row.task_id, order.get(row.id), attempts[row.id]),
+            place=_pass_place(row.task_id, order.get(row.id), attempts[row.id]),
             row=row,
             order=order.get(row.id),
             calls=calls[row.task_id],
@@ -183,8 +183,8 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
             refinements=refinements[row.task_id],
             recoveries=recoveries[row.task_id],
             plan_decisions=plan_decisions[row.task_id],
-            context_of=_last(told[row.task_id], {EventKind.CONTEXT_OF}),
-            not_chosen=_last(told[row.task_id], {EventKind.NOT_CHOSEN}),
+            context_of=_last_detail(told[row.task_id], {EventKind.CONTEXT_OF}),
+            not_chosen=_last_detail(told[row.task_id], {EventKind.NOT_CHOSEN}),
         )
         for row in rows.list_task_runs(conn, task_id)
     ]
@@ -279,19 +279,21 @@ def lone_command(mode: str) -> str:
     return "retrieve" if mode in {"plan", "implement"} else mode.replace("_", "-")
 
 
-def _grouped(found: Iterable[RowT], key: Callable[[RowT], KeyT]) -> defaultdict[KeyT, tuple[RowT, ...]]:
+def _grouped_by_key(
+    found: Iterable[RowT], key: Callable[[RowT], KeyT]
+) -> defaultdict[KeyT, tuple[RowT, ...]]:
     groups: defaultdict[KeyT, list[RowT]] = defaultdict(list)
     for row in found:
         groups[key(row)].append(row)
     return defaultdict(tuple, {name: tuple(members) for name, members in groups.items()})
 
 
-def _last(events: Sequence[EventRow], kinds: set[EventKind]) -> str:
+def _last_detail(events: Sequence[EventRow], kinds: set[EventKind]) -> str:
     """The detail of the last event of these kinds; "" if there is none."""
     return next((event.detail for event in reversed(events) if event.kind in kinds), "")
 
 
-def _place(pass_id: str, order: rows.PassRow | None, attempts: Sequence[rows.AttemptRow]) -> str:
+def _pass_place(pass_id: str, order: rows.PassRow | None, attempts: Sequence[rows.AttemptRow]) -> str:
     relative = relative_pass(pass_id)
     if order is None or order.pass_type is not PassType.IMPLEMENT:
         return relative

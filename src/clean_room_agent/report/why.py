@@ -89,17 +89,19 @@ def why(conn: Connection, trace: RunTrace, chosen: RunTrace, path: str, line: in
     decisions = verdicts_about(chosen.passes, path)
     spans = list_prompt_spans(conn, trace.task_id)
     shown = tuple(
-        FileShown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=_pieces(about))
+        FileShown(
+            place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=_shown_pieces(about)
+        )
         for entry in chosen.passes
         for call in entry.calls
         if (about := [span for span in spans[call.id] or () if span.path == path])
     )
-    changed = tuple(_changed(chosen.passes, path))
+    changed = tuple(_file_changes(chosen.passes, path))
     if not (decisions or shown or changed):
         raise _unknown_path(chosen, path)
     return Why(
         path=path,
-        written=None if line is None else _written(conn, trace, path, line),
+        written=None if line is None else _line_written(conn, trace, path, line),
         decisions=decisions,
         shown=shown,
         unknown=sum(spans[call.id] is None for entry in chosen.passes for call in entry.calls),
@@ -157,19 +159,19 @@ def _change_lines(changes: Sequence[FileChanged]) -> list[Text]:
         words = ": ".join(filter(None, (place, outcome.replace("_", " "), detail)))
         lines.append(Text(f"  {words}", style="green" if good else "yellow"))
         plain = [change.call_id for change in same if not (change.commit or change.edits)]
-        lines += [Text(f"    {_calls(plain)}")] if plain else []
+        lines += [Text(f"    {_call_numbers(plain)}")] if plain else []
         for change in same:
             parts = [f"commit {change.commit[:10]}"] if change.commit else []
             parts += map(_edit_words, change.edits)
-            lines += [Text(f"    {_calls([change.call_id])}, {'; '.join(parts)}")] if parts else []
+            lines += [Text(f"    {_call_numbers([change.call_id])}, {'; '.join(parts)}")] if parts else []
     return lines or [Text("  no attempt")]
 
 
-def _calls(ids: Sequence[int | None]) -> str:
-    return _ranges("call", [(number, number) for number in ids if number is not None])
+def _call_numbers(ids: Sequence[int | None]) -> str:
+    return _format_ranges("call", [(number, number) for number in ids if number is not None])
 
 
-def _pieces(about: list[PromptSpan]) -> tuple[str, ...]:
+def _shown_pieces(about: list[PromptSpan]) -> tuple[str, ...]:
     """How a prompt shows the file with these spans. Code that is to be written on stands in a prompt without a frame."""
     pieces: dict[str, list[tuple[int, int]]] = {}
     for span in framed(about) or [span for span in about if span.source is PromptSource.FILE]:
@@ -177,10 +179,12 @@ def _pieces(about: list[PromptSpan]) -> tuple[str, ...]:
             lines = pieces.setdefault(f"{span.source.value} {span.symbol}".rstrip(), [])
             if span.number is not None:
                 lines.append((span.number, span.number + span.last - span.first))
-    return tuple(", ".join(filter(None, (piece, _ranges("line", lines)))) for piece, lines in pieces.items())
+    return tuple(
+        ", ".join(filter(None, (piece, _format_ranges("line", lines)))) for piece, lines in pieces.items()
+    )
 
 
-def _ranges(noun: str, pairs: Sequence[tuple[int, int]]) -> str:
+def _format_ranges(noun: str, pairs: Sequence[tuple[int, int]]) -> str:
     """`lines 4-12, 20`: all numbers of the ranges; "" if there are none."""
     numbers = sorted({number for first, last in pairs for number in range(first, last + 1)})
     runs: list[list[int]] = []
@@ -193,7 +197,7 @@ def _ranges(noun: str, pairs: Sequence[tuple[int, int]]) -> str:
     return f"{noun}{'s' if len(numbers) > 1 else ''} {words}" if words else ""
 
 
-def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[FileChanged]:
+def _file_changes(passes: tuple[PassTrace, ...], path: str) -> Iterator[FileChanged]:
     for entry in passes:
         for attempt in entry.attempts:
             edits = tuple(report for report in attempt.edit_report if report.file_path == path)
@@ -209,7 +213,7 @@ def _changed(passes: tuple[PassTrace, ...], path: str) -> Iterator[FileChanged]:
                 )
 
 
-def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWritten:
+def _line_written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWritten:
     accepted = trace.accepted()
     origin = find_origin([attempt.diff for _, attempt in accepted], path, line)
     if origin.change is None:
@@ -284,10 +288,10 @@ def _shown_lines(found: Why) -> list[Text]:
     lines = []
     for (place, call_type), same in alike.items():
         others = ", or other parts of it" if len({entry.pieces for entry in same}) > 1 else ""
-        calls = _calls([entry.call_id for entry in same])
+        calls = _call_numbers([entry.call_id for entry in same])
         lines.append(Text(f"  {calls}  {place} {call_type}: {'; '.join(same[0].pieces)}{others}"))
     if named:
-        lines.append(Text(f"  only named in {_calls(named)}"))
+        lines.append(Text(f"  only named in {_call_numbers(named)}"))
     if found.unknown:
         unknown = counted(found.unknown, "call")
         lines.append(Text(f"  what {unknown} showed is not known: they were {BEFORE_SPANS}"))

@@ -145,7 +145,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
         """
-        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
+        done, started = self._run_bubblewrap(command, env=env, timeout=timeout, bound=bound, input=input)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
             said = _error_output(done)
             raise CommandError(
@@ -153,7 +153,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             )
         return done
 
-    def _run(
+    def _run_bubblewrap(
         self,
         command: tuple[str, ...] | str,
         *,
@@ -194,7 +194,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 keep=files,
                 contain=False,  # all that runs in its namespace ends with bubblewrap, whatever ends that
             )
-            told = _status(status)
+            told = _read_status(status)
             _wait_for_end(told.get("child-pid", 0))
             return done, "exit-code" in told
 
@@ -221,7 +221,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             CommandError: the trial was inconclusive: it was killed, took too long, or the system was short of
                 something.
         """
-        done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
+        done, started = self._run_bubblewrap(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
         said = _error_output(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(
@@ -288,7 +288,7 @@ def _error_output(done: proc.Completed) -> str:
     return done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 
-def _status(handle: int) -> dict[str, int]:
+def _read_status(handle: int) -> dict[str, int]:
     """What bubblewrap reported: the number of the namespace's first process, and, unless it was killed, the command's exit
     code.
     """

@@ -59,7 +59,11 @@ def try_escapes(
     """
     before = BECOME_NOBODY if as_nobody else ()
     known = PLAIN if as_nobody else environment  # root's own tools are closed to others
-    with temporary_folder("escapes") as folder, _listener() as listener, _victim(folder, before) as victim:
+    with (
+        temporary_folder("escapes") as folder,
+        _listener() as listener,
+        _victim_process(folder, before) as victim,
+    ):
         for name, text in FILES.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
@@ -69,7 +73,7 @@ def try_escapes(
         python = find_python(known)
         sandbox = Sandbox(
             bubblewrap=bubblewrap,
-            policy=_policy(folder, tool_places(known, (python,))),
+            policy=_sandbox_policy(folder, tool_places(known, (python,))),
             limits=Limits(memory=256 * MIB, processes=100),
             before=before,
         )
@@ -81,7 +85,7 @@ def try_escapes(
             "port": listener.getsockname()[1],
             "victim": victim,
         }
-        untouched = _contents(folder)
+        untouched = _file_contents(folder)
         command = (python, "-I", "-S", "-B", "-", json.dumps(facts))
         done = sandbox.run(
             command,
@@ -95,7 +99,7 @@ def try_escapes(
             raise CommandError(f"the attempts did not finish ({done.returncode}): {said}")
         time.sleep(DAEMON_S)
         traces = {
-            "write into the home": _contents(folder) != untouched,
+            "write into the home": _file_contents(folder) != untouched,
             "write into the system": SYSTEM_FILE.exists(),
             "reach the network": _was_reached(listener),
             "kill a process outside": not Path("/proc", str(victim)).exists(),
@@ -111,7 +115,7 @@ def try_escapes(
     )
 
 
-def _policy(folder: Path, read: tuple[Path, ...]) -> Policy:
+def _sandbox_policy(folder: Path, read: tuple[Path, ...]) -> Policy:
     """That of a run in the folder's tree."""
     project = folder / "home/project"
     git = GitFolder(
@@ -124,7 +128,7 @@ def _policy(folder: Path, read: tuple[Path, ...]) -> Policy:
     )
 
 
-def _contents(folder: Path) -> dict[str, str]:
+def _file_contents(folder: Path) -> dict[str, str]:
     return {name: (folder / name).read_text(encoding="utf-8", errors="replace") for name in FILES}
 
 
@@ -150,7 +154,7 @@ def _was_reached(listener: socket.socket) -> bool:
 
 
 @contextlib.contextmanager
-def _victim(folder: Path, before: tuple[str, ...]) -> Iterator[int]:
+def _victim_process(folder: Path, before: tuple[str, ...]) -> Iterator[int]:
     """The number of a process of the user's, outside of the sandbox, that waits."""
     waiting = proc.stream((*before, "/bin/sh", "-c", "echo $$; exec sleep 300"), cwd=folder, env=PLAIN)
     with contextlib.closing(waiting):

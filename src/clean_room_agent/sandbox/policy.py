@@ -123,13 +123,13 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
     Mounts are ordered by depth, so that none hides another below it; of two at the same place the later counts: the
     tree over an empty home, and mounts over the tree.
     """
-    readable = _readable(policy)
+    readable = _readable_paths(policy)
     steps = [
-        *_etc(policy, data),
-        *_memory(policy),
+        *_etc_steps(policy, data),
+        *_tmpfs_steps(policy),
         *(_Step(at=path, arguments=("--ro-bind-try", str(path), str(path))) for path in readable),
         _Step(at=policy.at, arguments=("--bind", str(policy.tree), str(policy.at))),
-        *_git(policy, data),
+        *_git_steps(policy, data),
         *(
             _Step(at=place, arguments=("--ro-bind", str(source), str(place)))
             for source, place in policy.mounts
@@ -145,8 +145,8 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
         steps.append(_Step(at=policy.reports, arguments=("--bind", where, where)))
     ordered = sorted(steps, key=lambda step: len(step.at.parts))
     return [
-        *_namespaces(),
-        *_system(),
+        *_namespace_arguments(),
+        *_system_arguments(),
         *_proc_and_devices(policy),
         *(argument for step in ordered for argument in step.arguments),
         *("--remount-ro", "/", "--chdir", str(policy.at)),
@@ -172,7 +172,7 @@ def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[P
     )
 
 
-def _namespaces() -> tuple[str, ...]:
+def _namespace_arguments() -> tuple[str, ...]:
     return (
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *("--unshare-net", "--disable-userns", "--die-with-parent", "--new-session"),
@@ -180,7 +180,7 @@ def _namespaces() -> tuple[str, ...]:
     )
 
 
-def _system() -> list[str]:
+def _system_arguments() -> list[str]:
     found: list[str] = []
     for folder in SYSTEM:
         if folder.is_symlink():
@@ -190,7 +190,7 @@ def _system() -> list[str]:
     return found
 
 
-def _readable(policy: Policy) -> list[Path]:
+def _readable_paths(policy: Policy) -> list[Path]:
     """The readable paths, without those inside of others, and without any that would expose the home or the tree's
     folder.
     """
@@ -214,7 +214,7 @@ def _is_in(path: Path, folder: Path) -> bool:
     return f"{path}/".startswith(f"{str(folder).rstrip('/')}/")
 
 
-def _etc(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
+def _etc_steps(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
     etc = Path("/etc")
     names = [*ETC, *(path.name for pattern in ETC_PATTERNS for path in sorted(etc.glob(pattern)))]
     steps = [
@@ -226,11 +226,11 @@ def _etc(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
         "hosts": f"127.0.0.1 localhost {NAME}\n::1 localhost\n",
     }
     for name, text in written.items():
-        steps.append(_file(etc / name, text.encode(), data))
+        steps.append(_file_step(etc / name, text.encode(), data))
     return steps
 
 
-def _memory(policy: Policy) -> list[_Step]:
+def _tmpfs_steps(policy: Policy) -> list[_Step]:
     size = str(policy.scratch_bytes)
     open_to_all = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the sandbox mounts its own
     steps = [
@@ -252,7 +252,7 @@ def _proc_and_devices(policy: Policy) -> list[str]:
     return [*found, "--dev", "/dev", *shared, "--remount-ro", "/dev"]
 
 
-def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
+def _git_steps(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
     """The steps that create a git folder for the tree, and make the tree's `.git` a file that leads there and cannot be
     replaced.
     """
@@ -265,25 +265,25 @@ def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
     pointer = str(data(f"gitdir: {notes}\n".encode()))
     return [
         *(_Step(at=GIT / name, arguments=("--dir", str(GIT / name))) for name in ("refs", "objects")),
-        *(_file(at, content, data) for at, content in written.items()),
-        *(_shown(source, GIT / name) for name, source in git.folders.items()),
-        *(_shown(source, notes / source.name) for source in _notes(git.worktree)),
+        *(_file_step(at, content, data) for at, content in written.items()),
+        *(_bind_step(source, GIT / name) for name, source in git.folders.items()),
+        *(_bind_step(source, notes / source.name) for source in _checkout_files(git.worktree)),
         _Step(at=link, arguments=("--ro-bind-data", pointer, str(link))),
     ]
 
 
-def _notes(worktree: Path) -> list[Path]:
+def _checkout_files(worktree: Path) -> list[Path]:
     """The files of a worktree's git metadata that say what is checked out."""
     usual = [worktree / name for name in ("HEAD", "index", "reftable")]
     return [path for path in (*usual, *sorted(worktree.glob("sharedindex.*"))) if path.exists()]
 
 
-def _file(at: Path, content: bytes, data: Callable[[bytes], int]) -> _Step:
+def _file_step(at: Path, content: bytes, data: Callable[[bytes], int]) -> _Step:
     """A file in the root folder, which is made read-only at the end."""
     return _Step(at=at, arguments=("--perms", "0644", "--file", str(data(content)), str(at)))
 
 
-def _shown(source: Path, at: Path) -> _Step:
+def _bind_step(source: Path, at: Path) -> _Step:
     return _Step(at=at, arguments=("--ro-bind", str(source), str(at)))
 
 
@@ -315,7 +315,7 @@ def tool_places(
     found = {path for path in named if not _stands_in(path, repository)}
     for folder in programs:
         if not _stands_in(folder, repository):
-            found.update(_around(folder))
+            found.update(_places_around(folder))
         elif (folder.parent / "pyvenv.cfg").is_file():
             found.update(interpreter_places(folder.parent))
     for entry in environment.get("PYTHONPATH", "").split(":"):
@@ -333,7 +333,7 @@ def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
         if prefix is None:
             continue
         found.update(_parts_within(prefix))
-        for hop in _hops(link):
+        for hop in _link_hops(link):
             if hop.parent.name == "bin" and hop.parent.parent.resolve() == prefix:
                 found.update(_parts_within(hop.parent.parent))
             else:  # a name of the interpreter somewhere else: the one file
@@ -388,7 +388,7 @@ def _absolute_programs(command: str) -> Iterator[Path]:
             yield path
 
 
-def _around(folder: Path) -> Iterator[Path]:
+def _places_around(folder: Path) -> Iterator[Path]:
     """The folder of programs, what belongs to it, and where an interpreter in it leads."""
     if is_system(folder) or not os.access(folder, os.R_OK | os.X_OK) or not folder.is_dir():
         return
@@ -409,7 +409,7 @@ def _linked_to(folder: Path) -> Iterator[Path]:
     """The targets of the links in a folder of programs, such as `~/.local/bin`."""
     for entry in sorted(folder.iterdir()):
         if entry.is_symlink():
-            for target in _hops(entry):
+            for target in _link_hops(entry):
                 if target.parent == folder:
                     continue
                 prefix = target.parent.parent
@@ -419,7 +419,7 @@ def _linked_to(folder: Path) -> Iterator[Path]:
                     yield target
 
 
-def _hops(link: Path) -> Iterator[Path]:
+def _link_hops(link: Path) -> Iterator[Path]:
     """The paths that a link leads to, one by one, until one is not a link."""
     for _ in range(MAX_HOPS):
         if not link.is_symlink():

@@ -184,20 +184,20 @@ def filter_program(machine: str | None = None) -> bytes | None:
             _instruction(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
             _instruction(RETURN, FAIL | errno.EPERM),
         ]
-    for rule in _rules():
+    for rule in _call_rules():
         number = rule.numbers[column]
         if number is not None:
-            program += _block(number, rule)
+            program += _rule_instructions(number, rule)
     return b"".join([*program, _instruction(RETURN, ALLOW)])
 
 
-def _rules() -> Iterator[CallRule]:
+def _call_rules() -> Iterator[CallRule]:
     for _, numbers in sorted(REFUSED.items()):
         yield CallRule(numbers=numbers)
     yield from CONDITIONAL
 
 
-def _block(number: int, rule: CallRule) -> list[bytes]:
+def _rule_instructions(number: int, rule: CallRule) -> list[bytes]:
     """The instructions for one rule; they fall through if it is a different call, or a test does not hold."""
     left = 2 * len(rule.tests) + 1
     block = [_instruction(LOAD, NUMBER_AT), _instruction(JUMP_EQUAL, number, 0, left)]

@@ -33,7 +33,7 @@ def call_on_ray(
                 ray.init(log_to_driver=False, include_dashboard=False)
                 stack.callback(ray.shutdown)
             window = jobs or WINDOW * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        results = _results(ray, function, items, window)
+        results = _remote_results(ray, function, items, window)
         while True:
             with contextlib.redirect_stdout(sys.stderr):
                 found = list(itertools.islice(results, 1))
@@ -42,7 +42,7 @@ def call_on_ray(
             yield from found
 
 
-def _results(
+def _remote_results(
     ray: Any, function: Callable[[ItemT], ResultT], items: Sequence[ItemT], window: int
 ) -> Iterator[ResultT]:
     # Not all at once: Ray keeps the arguments and results of every call that it has been given.

@@ -98,13 +98,13 @@ class GoldTransport(Transport):
         """Of the prompt that is asked; set before each request."""
         self._gold = gold
         self._answers: Mapping[str, Callable[[ChatRequest], str]] = {
-            TASK_ANALYSIS.name: self._analyse,
+            TASK_ANALYSIS.name: self._analyse_task,
             SCOPE_JUDGMENT.name: self._judge_file,
             PIECE_JUDGMENT.name: self._judge_piece,
-            REFILTER.name: self._keep,
+            REFILTER.name: self._keep_changed,
             META_PLAN.name: self._plan_parts,
             PART_PLAN.name: self._plan_steps,
-            IMPLEMENT.name: self._edit,
+            IMPLEMENT.name: self._write_edits,
         }
 
     def send(self, request: ChatRequest) -> RawAnswer:
@@ -115,14 +115,14 @@ class GoldTransport(Transport):
         """
         return RawAnswer(request_body="", text=self._answers[request.identity.prompt](request))
 
-    def _analyse(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
+    def _analyse_task(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
         inputs: TaskAnalysisInputs = self.inputs
         gold = self._gold
         listed = (entry.removesuffix(")").rpartition(" (") for entry in inputs.symbols)
         symbols = [name for name, _, path in listed if name in gold.symbols.get(path, ())]
         code = {word for file in gold.files.values() for word in WORD.findall(_changed_text(file))}
         keywords = [word for word in dict.fromkeys(WORD.findall(gold.task)) if word in code]
-        return _json(
+        return _json_in_order(
             areas=[path for path in inputs.files if path in gold.files][:5],
             intent=gold.summary,
             keywords=keywords[:MAX_NAMES],
@@ -134,15 +134,15 @@ class GoldTransport(Transport):
         return "yes" if self._gold.label_of_file(request.identity.item) in {"changed", "used"} else "no"
 
     def _judge_piece(self, request: ChatRequest) -> str:  # noqa: ARG002
-        return self._label(OPTION.findall(self.inputs.option)[0][1])
+        return self._piece_label(OPTION.findall(self.inputs.option)[0][1])
 
-    def _keep(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def _keep_changed(self, request: ChatRequest) -> str:  # noqa: ARG002
         inputs: BatchInputs = self.inputs
         named = [match for option in inputs.options for match in OPTION.findall(option)]
-        keep = [int(number) for number, name in named if self._label(name) == CHANGE]
+        keep = [int(number) for number, name in named if self._piece_label(name) == CHANGE]
         return json.dumps({KEEP: keep})
 
-    def _label(self, name: str) -> str:
+    def _piece_label(self, name: str) -> str:
         item = parse_item_name(name)
         if not item.symbol or item.lines is None:
             return CHANGE if name in self._gold.files else SKIP
@@ -151,7 +151,9 @@ class GoldTransport(Transport):
     def _plan_parts(self, request: ChatRequest) -> str:  # noqa: ARG002
         gold = self._gold
         part = {"description": gold.summary, "files": list(gold.files), "id": PART, "needs": []}
-        return _json(analysis=self._where(), parts=[part], summary=gold.summary, like=META_PLAN.example)
+        return _json_in_order(
+            analysis=self._change_location(), parts=[part], summary=gold.summary, like=META_PLAN.example
+        )
 
     def _plan_steps(self, request: ChatRequest) -> str:  # noqa: ARG002
         gold = self._gold
@@ -164,9 +166,11 @@ class GoldTransport(Transport):
                 :MAX_NAMES
             ],
         }
-        return _json(analysis=self._where(), steps=[step], summary=gold.summary, like=PART_PLAN.example)
+        return _json_in_order(
+            analysis=self._change_location(), steps=[step], summary=gold.summary, like=PART_PLAN.example
+        )
 
-    def _edit(self, request: ChatRequest) -> str:
+    def _write_edits(self, request: ChatRequest) -> str:
         shown = shown_in(request.prompt)
         edits = []
         for file in self._gold.files.values():
@@ -180,7 +184,7 @@ class GoldTransport(Transport):
         except ValueError:
             return NO_EDITS
 
-    def _where(self) -> str:
+    def _change_location(self) -> str:
         """Where the change is, in a sentence."""
         places = []
         for path, file in self._gold.files.items():
@@ -190,7 +194,7 @@ class GoldTransport(Transport):
         return f"The change is in {'; '.join(places)}."
 
 
-def _json(*, like: str, **values: object) -> str:
+def _json_in_order(*, like: str, **values: object) -> str:
     """One JSON object with its keys in the order of the prompt's example."""
     order = list(json.loads(like))
     return json.dumps({key: values[key] for key in sorted(values, key=order.index)}, ensure_ascii=False)

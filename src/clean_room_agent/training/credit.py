@@ -126,12 +126,12 @@ def waterfall_of(tasks: Iterable[TaskLog]) -> Waterfall:
         if task.gold is None:
             unattributed["no accepted change is known"] += 1
             continue
-        checked.append(_check(task, task.gold))
+        checked.append(_check_task(task, task.gold))
         if task.solved:
             continue
         stage = next((each for each in STAGES if checked[-1].held[each] is False), None)
         if stage is not None:
-            prompt, calls = _blame(task, task.gold, stage)
+            prompt, calls = _prompt_to_blame(task, task.gold, stage)
             call_ids = tuple(dict.fromkeys(calls))
             charges.append(Charge(task_id=task.run.task_id, stage=stage, prompt=prompt, call_ids=call_ids))
             failed.append(checked[-1])
@@ -160,11 +160,11 @@ def recalls_all(task: TaskLog) -> bool:
     """Whether every file that the accepted change needed came into scope: what makes a solved task a good example."""
     if task.gold is None:
         return False
-    verdict = _check(task, task.gold)
+    verdict = _check_task(task, task.gold)
     return verdict.found == verdict.required
 
 
-def _check(task: TaskLog, gold: AcceptedChange) -> _Checked:
+def _check_task(task: TaskLog, gold: AcceptedChange) -> _Checked:
     files = [_held_for(file, task.items_of(file.path)) for file in gold.required]
     held: dict[Stage, bool | None] = {}
     for stage in OF_FILES:
@@ -174,7 +174,7 @@ def _check(task: TaskLog, gold: AcceptedChange) -> _Checked:
     given = not any(each.pass_type in PLANNING for each in task.passes)  # a person's plan is no model's fault
     planned = given or all(file.path in steps for file in gold.required)
     held["planning"] = planned if planned or all(held[stage] for stage in OF_FILES) else None
-    held["format"], held["implement"] = _edits(task) if held["planning"] else (None, None)
+    held["format"], held["implement"] = _edits_held(task) if held["planning"] else (None, None)
     found = sum(bool(each.get("scope")) for each in files)
     return _Checked(task=task, held=held, found=found, required=len(files))
 
@@ -197,7 +197,7 @@ def _held_for(file: AcceptedFile, items: tuple[JudgedItem, ...]) -> dict[Stage, 
     return held
 
 
-def _edits(task: TaskLog) -> tuple[bool | None, bool | None]:
+def _edits_held(task: TaskLog) -> tuple[bool | None, bool | None]:
     """Whether format and implementation held, for the steps that failed, or for the whole if none did."""
     if task.solved:
         return True, True
@@ -215,7 +215,7 @@ def _is_failed_step(each: EndedPass) -> bool:
     return each.pass_type is PassType.IMPLEMENT and not each.success
 
 
-def _blame(task: TaskLog, gold: AcceptedChange, stage: Stage) -> tuple[str, list[int]]:
+def _prompt_to_blame(task: TaskLog, gold: AcceptedChange, stage: Stage) -> tuple[str, list[int]]:
     """The prompt that is to blame, and its calls."""
     if stage in {"format", "implement"}:
         failing = {each.pass_id for each in task.passes if not each.success}
@@ -228,14 +228,16 @@ def _blame(task: TaskLog, gold: AcceptedChange, stage: Stage) -> tuple[str, list
         named = task.files_named(PassType.META_PLAN)
         return ("part_plan" if all(file.path in named for file in gold.required) else "meta_plan"), []
     if stage in {"scope", "precision"}:
-        wrong = [item for file in gold.required for item in _wrong(file, task.items_of(file.path), stage)]
+        wrong = [
+            item for file in gold.required for item in _wrong_decisions(file, task.items_of(file.path), stage)
+        ]
         asked = [item for item in wrong if item.call_id is not None]
         prompt = Counter(item.prompt for item in asked).most_common(1)[0][0] if asked else ""
         return prompt, [item.call_id for item in asked if item.call_id and item.prompt == prompt]
     return "", []
 
 
-def _wrong(file: AcceptedFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
+def _wrong_decisions(file: AcceptedFile, items: tuple[JudgedItem, ...], stage: Stage) -> list[JudgedItem]:
     """The decisions that wrongly left out the file or its changed pieces."""
     if _held_for(file, items).get(stage) is not False:
         return []
@@ -264,7 +266,7 @@ def _headroom(checked: list[_Checked], failed: list[_Checked]) -> Mapping[Stage,
         rates[stage] = _mean(tried) or 0.0
     found = {}
     for number, stage in enumerate(STAGES):
-        # What fails only because its input was wrong was never tried: see `_check`, which leaves it unknown.
+        # What fails only because its input was wrong was never tried: see `_check_task`, which leaves it unknown.
         later = [{name: each.held[name] for name in STAGES[number + 1 :]} for each in failed]
         won = [each for each in later if False not in each.values()]
         chances = [prod(rates[name] for name, held in each.items() if held is None) for each in won]

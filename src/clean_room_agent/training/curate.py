@@ -73,7 +73,7 @@ def curate(
     sieve = _Sieve(plan, redactor, count, left_out, words)
     good = sieve.good_rows([each.row(label=True) for each in chosen if each.worth == "good"])
     if plan.criteria.synthetic_weight:
-        good = sieve.good_rows([*good, *_mined(record, plan, len(good))])
+        good = sieve.good_rows([*good, *_mined_rows(record, plan, len(good))])
     if not good:
         return Curated(written=None, dataset_id=0, exclusions=dict(sorted(left_out.items())))
     entries = sieve.entries(good, chosen)
@@ -129,18 +129,18 @@ class _Sieve:
     def good_rows(self, rows: Sequence[TrainingRow]) -> list[TrainingRow]:
         """Good rows that may be learned from, in order."""
         criteria = self._criteria
-        left = self._fit(rows)
-        left = self._without(left, alike(left, threshold=criteria.near_duplicate, group=self.group))
+        left = self._faultless_rows(rows)
+        left = self._drop_rows(left, alike(left, threshold=criteria.near_duplicate, group=self.group))
         capped = cap(
             left,
             per_group=criteria.max_per_task,
             per_repository=criteria.max_per_repository,
             group=self.group,
         )
-        left = self._without(left, capped)
-        return self._without(left, balance(left, max_ratio=criteria.max_ratio))
+        left = self._drop_rows(left, capped)
+        return self._drop_rows(left, balance(left, max_ratio=criteria.max_ratio))
 
-    def _without(self, rows: Sequence[TrainingRow], out: Mapping[int, str]) -> list[TrainingRow]:
+    def _drop_rows(self, rows: Sequence[TrainingRow], out: Mapping[int, str]) -> list[TrainingRow]:
         self._left_out.update(out.values())
         return [row for place, row in enumerate(rows) if place not in out]
 
@@ -148,8 +148,10 @@ class _Sieve:
         """The rows of all kinds with their splits: rows of one task are in the same split, without near-duplicates from
         other tasks.
         """
-        bad = self._fit([each.row(label=False) for each in chosen if each.worth == "bad"])
-        pairs = self._fit([pair for each in chosen if each.worth != "bad" for pair in each.pairs()])
+        bad = self._faultless_rows([each.row(label=False) for each in chosen if each.worth == "bad"])
+        pairs = self._faultless_rows(
+            [pair for each in chosen if each.worth != "bad" for pair in each.pairs()]
+        )
         out = alike([*good, *bad], threshold=self._criteria.near_duplicate, group=self.group)
         self._left_out.update(reason for place, reason in out.items() if place >= len(good))
         bad = [row for place, row in enumerate(bad, len(good)) if place not in out]
@@ -164,7 +166,7 @@ class _Sieve:
             ]
         return entries
 
-    def _fit(self, rows: Iterable[TrainingRow]) -> list[TrainingRow]:
+    def _faultless_rows(self, rows: Iterable[TrainingRow]) -> list[TrainingRow]:
         left = []
         for row in rows:
             fault = fault_of(
@@ -199,7 +201,7 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
     return found
 
 
-def _mined(record: Record, plan: TrainingPlan, logged: int) -> list[TrainingRow]:
+def _mined_rows(record: Record, plan: TrainingPlan, logged: int) -> list[TrainingRow]:
     """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
 
     Raises:

@@ -300,7 +300,7 @@ def _card_object(
 
 def _readme(card: Card, files: tuple[DatasetFile, ...], about: Mapping[str, Any]) -> str:
     """The card for people; its head tells `datasets` the parts."""
-    head = "\n".join(["---", "configs:", *_configs(files), "---"])
+    head = "\n".join(["---", "configs:", *_config_lines(files), "---"])
     return f"""\
 {head}
 
@@ -316,7 +316,7 @@ given when the agent asks: `chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` 
 """
 
 
-def _configs(files: tuple[DatasetFile, ...]) -> Iterator[str]:
+def _config_lines(files: tuple[DatasetFile, ...]) -> Iterator[str]:
     """The YAML that names each part; strings are written as JSON, which YAML reads the same way."""
     parts = {(each.stage, each.kind) for each in files}
     for stage, kind in sorted(parts, key=lambda part: (part[1] != "sft", part)):

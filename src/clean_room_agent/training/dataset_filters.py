@@ -146,7 +146,7 @@ def split_groups(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[
     found: dict[Hashable, Split] = {}
     for times in newest.values():
         ordered = sorted(times, key=lambda key: (times[key], str(key)), reverse=True)
-        found |= zip(ordered, _divided(len(ordered)), strict=True)
+        found |= zip(ordered, _ordered_splits(len(ordered)), strict=True)
     return found
 
 
@@ -154,7 +154,7 @@ def split_repositories(rows: Sequence[TrainingRow], group: Group = own_group) ->
     """The split of each group: see `REPOSITORY_RULE`. Which repositories are test depends on their names, and so is random."""
     names = {row.origin.repo for row in rows}
     ordered = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
-    split_of = dict(zip(ordered, _divided(len(ordered)), strict=True))
+    split_of = dict(zip(ordered, _ordered_splits(len(ordered)), strict=True))
     return {group(row): split_of[row.origin.repo] for row in rows}
 
 
@@ -173,7 +173,7 @@ def split_functions(rows: Sequence[TrainingRow], stage: str) -> dict[Hashable, S
     return found
 
 
-def _divided(count: int) -> list[Split]:
+def _ordered_splits(count: int) -> list[Split]:
     """The splits of so many, in their order."""
     tests, validations = _share_of(count, TEST_SHARE), _share_of(count, VALIDATION_SHARE)
     rest = count - tests - validations

@@ -91,10 +91,10 @@ class Host(Struct, frozen=True, kw_only=True):
                 hint="train it again with `cra train`",
             )
         if self.models.provider == "ollama":
-            return self._ollama(adapter, convert, base_gguf)
+            return self._serve_in_ollama(adapter, convert, base_gguf)
         kind = self.server.version()
         if kind.startswith("vLLM"):
-            return self._vllm(adapter, folder)
+            return self._serve_in_vllm(adapter, folder)
         if kind.startswith("llama-server"):
             return self._llama_server(adapter, convert, base_gguf, siblings)
         raise UsageError(
@@ -102,7 +102,7 @@ class Host(Struct, frozen=True, kw_only=True):
             hint="Ollama, vLLM and llama-server can",
         )
 
-    def _ollama(self, adapter: AdapterRow, convert: Convert, base_gguf: Path | None) -> Served:
+    def _serve_in_ollama(self, adapter: AdapterRow, convert: Convert, base_gguf: Path | None) -> Served:
         base, without = adapter.base_model, f"{adapter.model_tag}-control"
         merged, control = (
             _require_file(_gguf_path(adapter).with_name(name), _gguf_path(adapter), convert, base_gguf)
@@ -115,7 +115,7 @@ class Host(Struct, frozen=True, kw_only=True):
         note = "Ollama keeps one of a base and its variants loaded: prompts of one stage are asked together"
         return Served(tag=adapter.model_tag, control=without, note=note)
 
-    def _vllm(self, adapter: AdapterRow, folder: Path) -> Served:
+    def _serve_in_vllm(self, adapter: AdapterRow, folder: Path) -> Served:
         load_into_vllm(self.models, adapter.model_tag, folder, key=self.key)
         return Served(
             tag=adapter.model_tag,
@@ -226,7 +226,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
             replaced = self.in_force().get(adapter.stage_name, "")
             if replaced == adapter.model_tag:
                 raise UsageError(f"{adapter.model_tag} already answers {adapter.stage_name}")
-            return self._change(
+            return self._change_deployment(
                 DeploymentRow(
                     adapter_id=adapter.id,
                     evaluation_id=evaluation_id,
@@ -254,7 +254,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
                     hint="`cra adapters list` shows what is deployed",
                 )
             rows = self.record.write(list_deployments, adapter.stage_name)
-            return self._change(
+            return self._change_deployment(
                 DeploymentRow(
                     adapter_id=adapter.id,
                     evaluation_id=None,
@@ -297,7 +297,7 @@ class Deployer(Struct, frozen=True, kw_only=True):
         with contextlib.closing(get_connection("curated", repo_path=self.workspace.repo)) as conn:
             set_active_adapters(conn, active)
 
-    def _change(self, row: DeploymentRow) -> DeploymentRow:
+    def _change_deployment(self, row: DeploymentRow) -> DeploymentRow:
         path = self.workspace.config
         content = path.read_bytes()
         file = decode(content, max_bytes=len(content))

@@ -77,10 +77,10 @@ class EditSteps:
 
     def scorer(self, row: TrainingRow, wanted: tuple[PatchEdit, ...]) -> EditScorer | str:
         """What scores answers to the row, or why none can be scored. This runs the tests with the right answer."""
-        clone, commit = self._clone(row), row.origin.commit
+        clone, commit = self._find_clone(row), row.origin.commit
         if clone is None:
             return "no clone here has the commit that its prompt was made from"
-        changes = _result(clone.repo, commit, wanted, wanted)
+        changes = _apply_answer(clone.repo, commit, wanted, wanted)
         if isinstance(changes, int):
             return "its right answer does not apply"
         tested = clone.run_tests
@@ -101,7 +101,7 @@ class EditSteps:
 
         def score(answer: tuple[PatchEdit, ...]) -> float:
             steps = PARSES if limit or right is None else PASSES
-            result = _result(clone.repo, commit, wanted, answer)
+            result = _apply_answer(clone.repo, commit, wanted, answer)
             if isinstance(result, int):
                 return result / steps
             if limit or right is None or run(tuple(sorted(result.items()))).is_as_good_as(right):
@@ -110,7 +110,7 @@ class EditSteps:
 
         return EditScorer(limit=limit and f"tests not run: {limit}", score=score)
 
-    def _clone(self, row: TrainingRow) -> Clone | None:
+    def _find_clone(self, row: TrainingRow) -> Clone | None:
         commit = row.origin.commit
         if not commit:
             return None
@@ -124,7 +124,7 @@ class EditSteps:
         return Clone(repo=repo, why_untested=NAME_CLONE) if has_commit(repo, commit) else None
 
 
-def _result(
+def _apply_answer(
     repo: Repository, commit: str, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]
 ) -> Changes | int:
     """The files after the answer's edits, which may only change files that the right answer edits; or the step at which

@@ -159,7 +159,7 @@ def questions_of(
         elif named is not None:
             due = named(wanted)
             if due:
-                kept.append(HeldoutQuestion(row=row, score=_recall(due, named)))
+                kept.append(HeldoutQuestion(row=row, score=_recall_scorer(due, named)))
             else:
                 left_out["its right answer names nothing"] += 1
         else:
@@ -201,7 +201,7 @@ def _behind_gap(row: TrainingRow) -> str:
     return row.prompt[-1].content.partition(GAP_MARK)[2]
 
 
-def _recall(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:
+def _recall_scorer(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:
     return lambda answer: len(due & named(answer)) / len(due)
 
 
@@ -226,7 +226,7 @@ def compare(
     for arm in (base, candidate):
         answered.append([])
         for question in questions:
-            answered[-1].append(_ask(prompt, question, arm, pass_id))
+            answered[-1].append(_ask_question(prompt, question, arm, pass_id))
             progress(next(steps), 2 * len(questions))
     pairs = tuple(
         AnswerPair(
@@ -235,7 +235,7 @@ def compare(
             base=first,
             candidate=second,
             truth=question.truth,
-            groups=_groups(question),
+            groups=_question_groups(question),
         )
         for question, (first, _), (second, _) in zip(questions, *answered, strict=True)
     )
@@ -261,7 +261,9 @@ def require_same_answers(
         UsageError: it answers differently.
     """
     known = [question for question in questions if question.row.id in fingerprints]
-    changed = [each for each in known if _ask(prompt, each, arm, pass_id)[1] != fingerprints[each.row.id]]
+    changed = [
+        each for each in known if _ask_question(prompt, each, arm, pass_id)[1] != fingerprints[each.row.id]
+    ]
     if changed:
         raise UsageError(
             f"{arm.tag} does not answer as it did when it was evaluated: {len(changed)} of {len(fingerprints)} answers "
@@ -283,11 +285,13 @@ def _belongs_to(prompt: Prompt[Any, Any], row: TrainingRow) -> bool:
     return prompt.heading in text.split("\n") and text == text.strip()
 
 
-def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
+def _ask_question(
+    prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id: str
+) -> tuple[Scored, str]:
     """The scored answer, and its text. One that needs a repair counts as unreadable, and takes as long as in a run."""
     row = question.row
     if prompt.name == FILL_NAME:
-        return _fill(question, arm, pass_id)
+        return _fill_gap(question, arm, pass_id)
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
     longest = prompt.max_answer_tokens
     if (
@@ -311,7 +315,7 @@ def _ask(prompt: Prompt[Any, Any], question: HeldoutQuestion, arm: Arm, pass_id:
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
 
 
-def _fill(question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
+def _fill_gap(question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, str]:
     """The scored text of a gap; one that does not end counts as unreadable."""
     before, _, behind = question.row.prompt[-1].content.partition(GAP_MARK)
     lines = question.row.completion[-1].content.count("\n")
@@ -325,7 +329,7 @@ def _fill(question: HeldoutQuestion, arm: Arm, pass_id: str) -> tuple[Scored, st
     return Scored(value=value, readable=reply.whole, latency_ms=float(reply.latency_ms)), reply.text
 
 
-def _groups(question: HeldoutQuestion) -> dict[str, str]:
+def _question_groups(question: HeldoutQuestion) -> dict[str, str]:
     origin = question.row.origin
     size = len(question.row.completion[-1].content)
     about = f"up to {1 << max(size - 1, 1).bit_length()} characters"
@@ -438,7 +442,7 @@ def evaluate_adapter(
     number = record.write(ADAPTER_EVALUATIONS.insert, row)
     spread = {
         other.model_tag: float(each["gain"][0])
-        for other, each in _findings(record, material.test_hash)
+        for other, each in _gate_findings(record, material.test_hash)
         if other.dataset_id == adapter.dataset_id
     }
     return Evaluated(id=number, finding=finding, material=material, spread=spread)
@@ -448,13 +452,13 @@ def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> list[float
     """The p-values of other candidates for the prompt on the same test split."""
     newest = {
         other.id: float(finding["p"])
-        for other, finding in _findings(record, test_hash)
+        for other, finding in _gate_findings(record, test_hash)
         if other.stage_name == adapter.stage_name and other.id != adapter.id
     }
     return list(newest.values())
 
 
-def _findings(record: Record, test_hash: str) -> Iterator[tuple[AdapterRow, dict[str, Any]]]:
+def _gate_findings(record: Record, test_hash: str) -> Iterator[tuple[AdapterRow, dict[str, Any]]]:
     """What the gate found of each adapter on this test split."""
     for adapter in record.write(list_adapters):
         for row in record.write(list_evaluations, adapter.id):

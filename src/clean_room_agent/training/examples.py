@@ -72,7 +72,10 @@ class Example(Struct, frozen=True, kw_only=True):
     def row(self, *, label: bool) -> TrainingRow:
         """The first question with the last answer."""
         return TrainingRow(
-            prompt=self._prompt(), completion=_as_message(self.answer), origin=self._origin(), label=label
+            prompt=self._prompt_messages(),
+            completion=_as_message(self.answer),
+            origin=self._row_origin(),
+            label=label,
         )
 
     def pairs(self) -> tuple[TrainingRow, ...]:
@@ -88,12 +91,12 @@ class Example(Struct, frozen=True, kw_only=True):
             if text != self.answer
         )
 
-    def _prompt(self) -> tuple[Message, ...]:
+    def _prompt_messages(self) -> tuple[Message, ...]:
         asked = self.tries[0].call.request
         user = Message(role="user", content=asked.prompt)
         return (Message(role="system", content=asked.system_prompt), user) if asked.system_prompt else (user,)
 
-    def _origin(self) -> RowOrigin:
+    def _row_origin(self) -> RowOrigin:
         row, run = self.last.call, self.task.run
         return RowOrigin(
             stage=row.site.call_type,
@@ -132,7 +135,7 @@ def examples_of(
     found = []
     for tries in questions(logs.calls(task.run.task_id, prompt.name)):
         last = tries[-1]
-        worth, reason = _worth(task, last, judged[last.call.id], charge, complete=complete)
+        worth, reason = _example_worth(task, last, judged[last.call.id], charge, complete=complete)
         found.append(
             Example(
                 key=f"call {last.call.id}",
@@ -168,7 +171,7 @@ def questions(calls: tuple[ReadCall, ...]) -> tuple[tuple[ReadCall, ...], ...]:
     return tuple(map(tuple, kept))
 
 
-def _worth(
+def _example_worth(
     task: TaskLog, last: ReadCall, judged: list[JudgedItem], charge: Charge | None, *, complete: bool
 ) -> tuple[Worth, str]:
     if task.gold is None:
@@ -183,10 +186,10 @@ def _worth(
         return "out", "of a solved task whose files were not all in scope"
     if not last.is_readable:
         return "out", "its answer could not be read"
-    return _agreement(task, task.gold, last, judged)
+    return _agreement_with_gold(task, task.gold, last, judged)
 
 
-def _agreement(
+def _agreement_with_gold(
     task: TaskLog, gold: AcceptedChange, last: ReadCall, judged: list[JudgedItem]
 ) -> tuple[Worth, str]:
     name = last.call.site.call_type

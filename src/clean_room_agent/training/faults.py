@@ -118,7 +118,7 @@ def make_fault_pairs(
     if len({name.partition("[")[0] for name in broken}) > MOST_BROKEN:
         return f"more than {MOST_BROKEN} tests fail"
     told = [goal_of_test(run, baseline, name, GoalSource.REPOSITORY) for name in broken]
-    words = words_of(min(told, key=_effort), chance)
+    words = words_of(min(told, key=_goal_sort_key), chance)
     run = structs.replace(run, task=structs.replace(run.task, description=words))
     run.progress.goals = collect_goals(run, baseline, NOTHING_GIVEN)
     if not run.progress.goals.deciding:
@@ -174,6 +174,6 @@ def words_of(goal: GoalTest, chance: random.Random) -> str:
     return chance.choice((f"{said}.", f"{said}: {goal.name} fails."))
 
 
-def _effort(goal: GoalTest) -> tuple[bool, int, str]:
+def _goal_sort_key(goal: GoalTest) -> tuple[bool, int, str]:
     """Short calls with values are told first."""
     return (not (goal.call and goal.wanted), len(goal.call), goal.name)

@@ -173,10 +173,12 @@ def judge_candidate(
     verdicts: Verdicts | None = None
     if pairs[0].truth is not None:
         pairs, verdicts = at_own_thresholds(pairs, validation)
-    wins, losses = _flips(pairs)
+    wins, losses = _count_flips(pairs)
     p = mcnemar(wins, losses)
     adjusted = holm([p, *rivals])[0]
-    gain = cluster_bootstrap(_clusters(pairs), balanced=verdicts is not None, seed=SEED, resamples=resamples)
+    gain = cluster_bootstrap(
+        _task_clusters(pairs), balanced=verdicts is not None, seed=SEED, resamples=resamples
+    )
     flips = tuple(Flip(key=each.key, task=each.task, better=each.gain > 0) for each in pairs if each.gain)
     checks = (
         Check("examples", len(pairs) >= MIN_EXAMPLES, f"{len(pairs)} of the {MIN_EXAMPLES} that are needed"),
@@ -191,13 +193,13 @@ def judge_candidate(
             gain.lower > 0,
             f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
         ),
-        *([_skill(verdicts)] if verdicts else []),
-        _readable(pairs),
-        _latency(pairs),
+        *([_skill_check(verdicts)] if verdicts else []),
+        _readable_check(pairs),
+        _latency_check(pairs),
         *(_not_worse(name, each) for name, each in sorted((others or {}).items())),
     )
     return GateFinding(
-        status=_status(checks, flips),
+        status=_gate_status(checks, flips),
         checks=checks,
         figures=Figures(
             examples=len(pairs),
@@ -252,7 +254,7 @@ def before_spending(examples: int) -> str:
     )
 
 
-def _status(checks: Sequence[Check], flips: Sequence[Flip]) -> Status:
+def _gate_status(checks: Sequence[Check], flips: Sequence[Flip]) -> Status:
     if not checks[0].holds:
         return "shadow"
     if not flips:
@@ -274,15 +276,15 @@ def at_own_thresholds(
             raise ValueError(f"the {name} split lacks one of the two answers")
     arms = []
     for name in ("base", "candidate"):
-        threshold = own_threshold(_scores(validation, name), [bool(each.truth) for each in validation])
-        scores = _scores(pairs, name)
+        threshold = own_threshold(_arm_scores(validation, name), [bool(each.truth) for each in validation])
+        scores = _arm_scores(pairs, name)
         arms.append((scores, threshold, auc(scores, truths), balanced_accuracy(scores, truths, threshold)))
     (base, base_at, base_auc, base_balanced), (other, other_at, other_auc, other_balanced) = arms
     scored = tuple(
         replace(
             each,
-            base=_judged(each.base, (base[place] >= base_at) == truths[place]),
-            candidate=_judged(each.candidate, (other[place] >= other_at) == truths[place]),
+            base=_rescored_answer(each.base, (base[place] >= base_at) == truths[place]),
+            candidate=_rescored_answer(each.candidate, (other[place] >= other_at) == truths[place]),
         )
         for place, each in enumerate(pairs)
     )
@@ -296,22 +298,22 @@ def at_own_thresholds(
     )
 
 
-def _scores(pairs: Sequence[AnswerPair], arm: str) -> list[float]:
+def _arm_scores(pairs: Sequence[AnswerPair], arm: str) -> list[float]:
     """The scores of one arm; an unreadable answer gets the worst score."""
     answers = [(each.truth, (each.base if arm == "base" else each.candidate).yes) for each in pairs]
     return [float(not truth) if yes is None else yes for truth, yes in answers]
 
 
-def _judged(answer: Scored, right: bool) -> Scored:
+def _rescored_answer(answer: Scored, right: bool) -> Scored:
     return replace(answer, value=float(right and answer.yes is not None))
 
 
-def _flips(pairs: Sequence[AnswerPair]) -> tuple[int, int]:
+def _count_flips(pairs: Sequence[AnswerPair]) -> tuple[int, int]:
     """How many answers became better, and worse."""
     return sum(each.gain > 0 for each in pairs), sum(each.gain < 0 for each in pairs)
 
 
-def _clusters(pairs: Sequence[AnswerPair]) -> list[ClusterSums]:
+def _task_clusters(pairs: Sequence[AnswerPair]) -> list[ClusterSums]:
     sums: dict[str, list[float]] = {}
     for each in pairs:
         known = sums.setdefault(each.task, [0, 0, 0.0, 0.0])
@@ -321,7 +323,7 @@ def _clusters(pairs: Sequence[AnswerPair]) -> list[ClusterSums]:
     return [ClusterSums(int(a), int(b), c, d) for _, (a, b, c, d) in sorted(sums.items())]
 
 
-def _skill(verdicts: Verdicts) -> Check:
+def _skill_check(verdicts: Verdicts) -> Check:
     return Check(
         "skill",
         verdicts.candidate_auc > verdicts.base_auc,
@@ -331,7 +333,7 @@ def _skill(verdicts: Verdicts) -> Check:
     )
 
 
-def _readable(pairs: Sequence[AnswerPair]) -> Check:
+def _readable_check(pairs: Sequence[AnswerPair]) -> Check:
     base = sum(each.base.readable for each in pairs) / len(pairs)
     candidate = sum(each.candidate.readable for each in pairs) / len(pairs)
     return Check(
@@ -339,14 +341,14 @@ def _readable(pairs: Sequence[AnswerPair]) -> Check:
     )
 
 
-def _latency(pairs: Sequence[AnswerPair]) -> Check:
+def _latency_check(pairs: Sequence[AnswerPair]) -> Check:
     base = median(each.base.latency_ms for each in pairs)
     candidate = median(each.candidate.latency_ms for each in pairs)
     return Check("latency", candidate <= LATENCY_RATIO * base, f"median {base:.0f} -> {candidate:.0f} ms")
 
 
 def _not_worse(name: str, pairs: Sequence[AnswerPair]) -> Check:
-    wins, losses = _flips(pairs)
+    wins, losses = _count_flips(pairs)
     p = mcnemar(wins, losses)
     says = f"{counted(wins, 'answer')} better, {losses} worse; p = {p:.4f}"
     return Check(f"other prompt {name}", wins >= losses or p >= LEVEL, says)

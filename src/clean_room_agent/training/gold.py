@@ -67,7 +67,7 @@ def gold_of(diffs: Iterable[str]) -> AcceptedChange:
     changes: dict[str, Change] = {}
     names: dict[str, set[str]] = defaultdict(set)
     for file in (file for diff in diffs for file in file_diffs(diff)):
-        path, change, hunks = file.path, CHANGES[file.status], _hunks(file)
+        path, change, hunks = file.path, CHANGES[file.status], _hunk_lines(file)
         real = [hunk for hunk in hunks if not _is_formatting(path, hunk)]
         if not hunks or (not real and change == "modified"):
             continue
@@ -83,7 +83,7 @@ def gold_of(diffs: Iterable[str]) -> AcceptedChange:
     )
 
 
-def _hunks(file: FileDiff) -> list[list[DiffLine]]:
+def _hunk_lines(file: FileDiff) -> list[list[DiffLine]]:
     """The lines of each hunk, its header first."""
     hunks: list[list[DiffLine]] = []
     for line in file.lines:
@@ -101,7 +101,7 @@ def _is_formatting(path: str, hunk: list[DiffLine]) -> bool:
         return False
     same_lines = [line.strip() for line in removed] == [line.strip() for line in added]
     moved = same_lines and any(
-        _indent(before) != _indent(after) for before, after in zip(removed, added, strict=True)
+        _indent_width(before) != _indent_width(after) for before, after in zip(removed, added, strict=True)
     )
     return not (moved and path.endswith(INDENTED))
 
@@ -114,7 +114,7 @@ def _changed_names(hunk: list[DiffLine]) -> set[str]:
         text = line.text
         if not text.strip():
             continue
-        indent = _indent(text)
+        indent = _indent_width(text)
         while around and around[-1][0] >= indent:
             around.pop()
         definition = DEFINITION.match(text.strip())
@@ -131,6 +131,6 @@ def _is_plain_variable(text: str, indent: int) -> bool:
     return indent > 0 and re.match(r"(?:const|let|var|type)\b", text.strip()) is not None
 
 
-def _indent(text: str) -> int:
+def _indent_width(text: str) -> int:
     expanded = text.expandtabs(8)
     return len(expanded) - len(expanded.lstrip())

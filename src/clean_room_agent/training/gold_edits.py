@@ -113,7 +113,7 @@ def edits_for(
         for group in dict.fromkeys((whole, *_other_forms(file, whole))):
             now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
             edit = _insert_for(file.path, now, goal, pieces) or _edit_for(
-                file, _shifted(group, made), lines_of(now), texts, inserted
+                file, _shifted_group(group, made), lines_of(now), texts, inserted
             )
             if edit is not None:
                 break
@@ -156,7 +156,7 @@ def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
             yield i1 - up, i2 - up, j1 - up, j2
 
 
-def _shifted(group: Group, made: Sequence[Group]) -> Group:
+def _shifted_group(group: Group, made: Sequence[Group]) -> Group:
     """The change with its old line numbers adjusted for the changes `made` above it."""
     i1, i2, j1, j2 = group
     delta = sum((b2 - b1) - (a2 - a1) for a1, a2, b1, b2 in made)
@@ -257,7 +257,7 @@ def _insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> Patch
     if not outer or len({one.scope for one in outer}) != 1:
         return None
     content = goal[outer[0].top : outer[-1].end]
-    for place, symbol in _places(then, outer):
+    for place, symbol in _insert_places(then, outer):
         if not _is_shown(symbol, path, now, shown):
             continue
         edit = PatchEdit(kind="insert", file_path=path, symbol=symbol, place=place, replacement=content)
@@ -274,7 +274,7 @@ def _only_adds(now: str, goal: str) -> bool:
     return len(goal) > len(now) and goal.endswith(now[same:])
 
 
-def _places(
+def _insert_places(
     then: Sequence[EditableDefinition], outer: Sequence[EditableDefinition]
 ) -> list[tuple[InsertPlace, str]]:
     """The positions of the definitions `outer` in a file with the definitions `then`."""

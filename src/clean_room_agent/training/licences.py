@@ -59,10 +59,10 @@ class Licences:
     def of(self, commit: str) -> str:
         """The commit's licences by their SPDX names, sorted and joined with AND; "" if none is known."""
         files = self._objects.list_folder(commit)
-        found = {self._named(blob) for name, blob in files.items() if LICENCE_FILE.match(name)}
+        found = {self._licence_of_blob(blob) for name, blob in files.items() if LICENCE_FILE.match(name)}
         return " AND ".join(sorted(found - {""}))
 
-    def _named(self, blob: str) -> str:
+    def _licence_of_blob(self, blob: str) -> str:
         if blob not in self._known:
             text = (self._objects.read(blob) or b"").decode("utf-8", "replace")
             self._known[blob] = licence_of_text(text)
@@ -80,10 +80,10 @@ def licence_of_text(text: str) -> str:
     if len(text) > MAX_CHARACTERS:
         return ""
     words = " ".join(text.split())
-    return next((name for name, parts in TEXTS if _holds(words, parts)), "")
+    return next((name for name, parts in TEXTS if _has_parts_in_order(words, parts)), "")
 
 
-def _holds(words: str, parts: tuple[re.Pattern[str], ...]) -> bool:
+def _has_parts_in_order(words: str, parts: tuple[re.Pattern[str], ...]) -> bool:
     """Whether the parts occur in this order; in linear time, unlike one pattern with `.*`."""
     at = 0
     for part in parts:

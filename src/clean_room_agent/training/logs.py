@@ -86,7 +86,7 @@ class LogAnalysisAPI:
         return analysis.list_ended_runs(self._conn)
 
     @cached_property
-    def _accepted(self) -> Mapping[tuple[str, str], tuple[str, AcceptedChange]]:
+    def _accepted_changes(self) -> Mapping[tuple[str, str], tuple[str, AcceptedChange]]:
         """The newest complete run of each task and what it changed, by repository and words."""
         return {
             _same_task(run): (run.task_id, self._gold_of_run(run.task_id))
@@ -100,7 +100,7 @@ class LogAnalysisAPI:
 
     def task(self, run: EndedRun) -> TaskLog:
         """Everything about one run."""
-        accepted = self._accepted.get(_same_task(run))
+        accepted = self._accepted_changes.get(_same_task(run))
         if run.status is RunStatus.COMPLETE and accepted is not None and accepted[0] != run.task_id:
             gold: AcceptedChange | None = self._gold_of_run(run.task_id)
         else:
@@ -133,7 +133,10 @@ class LogAnalysisAPI:
         tallies: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         for task in self.tasks():
             if task.gold is not None:
-                for key, outcome in (*_verdicts(task, task.gold), *_plans(task, task.gold, self)):
+                for key, outcome in (
+                    *_verdict_outcomes(task, task.gold),
+                    *_plan_outcomes(task, task.gold, self),
+                ):
                     tallies[key][outcome] += 1
         agreements = {
             key: Agreement(right=tally["right"], extra=tally["extra"], missed=tally["missed"])
@@ -174,7 +177,7 @@ def lets_in(item: JudgedItem) -> bool:
     return item.included and (item.symbol is None or item.detail == "primary")
 
 
-def _verdicts(task: TaskLog, gold: AcceptedChange) -> Iterator[tuple[tuple[str, str], str]]:
+def _verdict_outcomes(task: TaskLog, gold: AcceptedChange) -> Iterator[tuple[tuple[str, str], str]]:
     """Each verdict of a model once, though later passes repeat it."""
     judged = {
         (item.call_id, item.path, item.symbol): item
@@ -184,10 +187,10 @@ def _verdicts(task: TaskLog, gold: AcceptedChange) -> Iterator[tuple[tuple[str, 
     for item in judged.values():
         wanted, let_in = is_gold(item, gold), lets_in(item)
         if wanted or let_in:
-            yield (item.prompt, item.model), _outcome(wanted=wanted, let_in=let_in)
+            yield (item.prompt, item.model), _outcome_word(wanted=wanted, let_in=let_in)
 
 
-def _plans(
+def _plan_outcomes(
     task: TaskLog, gold: AcceptedChange, logs: LogAnalysisAPI
 ) -> Iterator[tuple[tuple[str, str], str]]:
     """A meta-plan is compared with all that was changed; a part's plan misses what its part was to change."""
@@ -202,10 +205,10 @@ def _plans(
             due = paths if kind is PassType.META_PLAN else paths & set(parts.get(part_of(each.pass_id), ()))
             for path in sorted(named | due):
                 key = (prompt, models.get(each.pass_id, ""))
-                yield key, _outcome(wanted=path in paths, let_in=path in named)
+                yield key, _outcome_word(wanted=path in paths, let_in=path in named)
 
 
-def _outcome(*, wanted: bool, let_in: bool) -> str:
+def _outcome_word(*, wanted: bool, let_in: bool) -> str:
     return ("right" if let_in else "missed") if wanted else "extra"
 
 

@@ -84,7 +84,7 @@ def mine(
         if reason:
             refused[reason] += 1
             continue
-        files = tuple(sorted(entry.path for entry in _sources(change.files)))
+        files = tuple(sorted(entry.path for entry in _source_files(change.files)))
         task = clean_message(change.message)
         yield MinedCommit(
             hash=change.hash,
@@ -100,10 +100,10 @@ def refusal(change: CommitChange) -> str:
     """Why the commit is not used as a task; "" if it may be."""
     if len(change.parents) != 1:
         return "merge" if change.parents else "first commit"
-    return _unstorable(change) or _refused_message(change) or _refused_files(change.files)
+    return _unstorable_reason(change) or _refused_message(change) or _refused_files(change.files)
 
 
-def _unstorable(change: CommitChange) -> str:
+def _unstorable_reason(change: CommitChange) -> str:
     """What no row of a dataset can hold."""
     if change.timestamp > LAST_SECOND:
         return "date after the year 9999"
@@ -131,7 +131,7 @@ def _refused_message(change: CommitChange) -> str:
 
 
 def _refused_files(files: tuple[PathChange, ...]) -> str:
-    sources = _sources(files)
+    sources = _source_files(files)
     if not sources:
         has_tests = any(kind_of(entry.path) == "test" for entry in files)
         return "tests only" if has_tests else "no source file" if files else "no file"
@@ -166,7 +166,7 @@ def names_file(task: str, files: Collection[str]) -> bool:
     return any(path in named or PurePosixPath(path).name in named for path in files)
 
 
-def _sources(files: Iterable[PathChange]) -> tuple[PathChange, ...]:
+def _source_files(files: Iterable[PathChange]) -> tuple[PathChange, ...]:
     """The files of code in a language that is indexed whole; no tests, examples or set-up files."""
     return tuple(
         entry

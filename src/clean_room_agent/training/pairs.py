@@ -206,7 +206,7 @@ class _Run(Struct, frozen=True, kw_only=True):
         pass_id = meta_plan_pass(self.session.task_id)
         request = meta_plan_request(self.models, pass_id, self.gold.task, Evidence())
         found = self.retriever.retrieve(request)
-        self._keep("ranking")
+        self._collect_pairs("ranking")
         if not with_rows:
             return
         self._ask_more(request, found)
@@ -217,12 +217,12 @@ class _Run(Struct, frozen=True, kw_only=True):
             evidence=Evidence(),
             limits=plan_limits(self.models, self.config.orchestrator),
         )
-        self._keep("")
+        self._collect_pairs("")
         steps = None if planned.value is None else self._plan_part(planned.value, found.package)
         if steps is None:
             self.dropped["no plan that is valid"] += 1
         else:
-            self._implement(*steps)
+            self._implement_step(*steps)
 
     def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> tuple[Part, PartPlan] | None:
         part = meta.parts[0]
@@ -239,7 +239,7 @@ class _Run(Struct, frozen=True, kw_only=True):
         )
         shared = serves_part(self.models, first, meta, request)
         package = first if shared else self.retriever.retrieve(request).package
-        self._keep("ranking")
+        self._collect_pairs("ranking")
         asked = PartAsked(
             part=part,
             meta=meta,
@@ -249,20 +249,20 @@ class _Run(Struct, frozen=True, kw_only=True):
             limits=plan_limits(self.models, self.config.orchestrator),
         )
         planned = make_part_plan(self.models, package, asked, pass_id=pass_id)
-        self._keep("")
+        self._collect_pairs("")
         return None if planned.value is None else (part, planned.value)
 
-    def _implement(self, part: Part, plan: PartPlan) -> None:
+    def _implement_step(self, part: Part, plan: PartPlan) -> None:
         """Run the pass of the step; keep its answer if it replays."""
         step = plan.steps[0]
         instruction = StepInstruction(task=self.gold.task, part=part.description, step=step)
         pass_id = implement_pass(self.session.task_id, part.id, step.id)
         request = step_request(self.models, pass_id, instruction, Evidence())
         package = self.retriever.retrieve(request).package
-        self._keep("ranking")
+        self._collect_pairs("ranking")
         shown = structs.replace(instruction, unshown=unshown_targets(step, package))
         implement(self.models, package, shown, pass_id=pass_id)
-        self._keep("", package=package, step=step)
+        self._collect_pairs("", package=package, step=step)
 
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
@@ -276,15 +276,15 @@ class _Run(Struct, frozen=True, kw_only=True):
             judged, self.gold, request, query, found, source, seed=self.session.task_id
         ):
             self.models.ask(SCOPE_JUDGMENT, inputs, pass_id=request.pass_id, item=path)
-            self._keep(found_by)
+            self._collect_pairs(found_by)
 
-    def _keep(
+    def _collect_pairs(
         self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
         """Turn the calls since the last time into pairs, or count them as dropped."""
         for call in self.models.made:
-            label = self._label(call)
-            reason = self._refusal(call, label, package, step)
+            label = self._call_label(call)
+            reason = self._refusal_reason(call, label, package, step)
             if reason:
                 self.dropped[reason] += 1
                 continue
@@ -301,12 +301,12 @@ class _Run(Struct, frozen=True, kw_only=True):
             )
         self.models.made.clear()
 
-    def _label(self, call: ModelCall) -> str:
+    def _call_label(self, call: ModelCall) -> str:
         if call.site.call_type == SCOPE_JUDGMENT.name:
             return self.gold.label_of_file(call.site.item)
         return call.answer.response if call.site.call_type == PIECE_JUDGMENT.name else ""
 
-    def _refusal(
+    def _refusal_reason(
         self, call: ModelCall, label: str, package: ContextPackage | None, step: PlanStep | None
     ) -> str:
         match call.site.call_type:
@@ -373,13 +373,13 @@ def _more_file_questions(
     place = wrong_names[-1] if wrong_names else len(names)
     taken = {*asked, *(entry.path for entry in found.candidates if entry.tier <= 1)}
     wrong = sum(gold.label_of_file(path) == WRONG for path in asked)
-    for path, found_by in _drawn(gold, source, taken, wrong, random.Random(f"{seed}\nfiles")):  # noqa: S311 - guards nothing, and must be the same each time
+    for path, found_by in _extra_files(gold, source, taken, wrong, random.Random(f"{seed}\nfiles")):  # noqa: S311 - guards nothing, and must be the same each time
         option = Option(key=path, name=path, text=describe_file(path, terms, source), score=0.0)
         others = (*names[:place], path, *names[place + 1 :])
         yield path, structs.replace(inputs, option=frame_option(option), others=others), found_by
 
 
-def _drawn(
+def _extra_files(
     gold: Gold, source: RepositorySource, taken: set[str], wrong: int, chance: random.Random
 ) -> Iterator[tuple[str, str]]:
     """Files besides the ranking, each with how it was found. `wrong` is the number of noes from the ranking."""

@@ -186,7 +186,7 @@ def _make_rows(unit: WorkUnit, making: Making) -> Shard:
                 continue
             counts.update(made.dropped)
             kept = without_secrets(made.pairs, redactor, counts)
-            rows += [_row(unit, commit, licence, files, pair) for pair in kept]
+            rows += [_pair_row(unit, commit, licence, files, pair) for pair in kept]
     return Shard(rows=rows, counts={reason: count for reason, count in sorted(counts.items()) if count})
 
 
@@ -216,7 +216,7 @@ def _make_pairs_at(
     )
     with contextlib.closing(connect_file("curated", Workspace(repo=root).curated, read_only=True)) as index:
         kb = KnowledgeBase(index)
-        gold = _gold(kb, commit, files)
+        gold = _commit_gold(kb, commit, files)
         state = ParentState(root=root, kb=kb, known=checkout.paths())
         return make_pairs(state, gold, making, name=name, analysis_only=commit.names_gold)
 
@@ -238,7 +238,7 @@ def _gold_files(objects: Objects, commit: MinedCommit) -> dict[str, GoldFile] | 
     return files
 
 
-def _gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile]) -> Gold:
+def _commit_gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile]) -> Gold:
     """The commit as an answer, with what its changed definitions use according to the parent's index."""
     used: dict[str, set[tuple[int, int]]] = {}
     imported: set[str] = set()
@@ -264,7 +264,7 @@ def _gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile])
     )
 
 
-def _row(
+def _pair_row(
     unit: WorkUnit, commit: MinedCommit, licence: str, files: Mapping[str, GoldFile], pair: TrainingPair
 ) -> dict[str, str]:
     return {
@@ -273,12 +273,12 @@ def _row(
         "timestamp": commit.timestamp,
         "license": licence,
         "task_id": task_of_commit(f"{unit.repo}@{commit.hash}"),
-        "change": _change(commit, files),
+        "change": _change_text(commit, files),
         **structs.asdict(pair),
     }
 
 
-def _change(commit: MinedCommit, files: Mapping[str, GoldFile]) -> str:
+def _change_text(commit: MinedCommit, files: Mapping[str, GoldFile]) -> str:
     """The text that identifies the commit: its message and the lines that it changes."""
     lines = [commit.task]
     for file in files.values():

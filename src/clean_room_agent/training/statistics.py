@@ -65,12 +65,12 @@ def cluster_bootstrap(
     drawn again.
     """
     drawing = random.Random(seed)  # noqa: S311 - resampling, not secrets
-    value = _gain(clusters, balanced=balanced)
+    value = _mean_gain(clusters, balanced=balanced)
     if value is None:
         return Interval(0.0, -1.0, 1.0)
     found: list[float] = []
     while len(found) < resamples:
-        gain = _gain(drawing.choices(clusters, k=len(clusters)), balanced=balanced)
+        gain = _mean_gain(drawing.choices(clusters, k=len(clusters)), balanced=balanced)
         if gain is not None:
             found.append(gain)
     found.sort()
@@ -78,7 +78,7 @@ def cluster_bootstrap(
     return Interval(value, found[edge], found[resamples - 1 - edge])
 
 
-def _gain(clusters: Sequence[ClusterSums], *, balanced: bool) -> float | None:
+def _mean_gain(clusters: Sequence[ClusterSums], *, balanced: bool) -> float | None:
     """The mean gain; None if a class that is needed has no example."""
     positives, negatives, of_positives, of_negatives = map(sum, zip(*clusters, strict=True))
     if balanced:

@@ -172,8 +172,8 @@ def train(
         CommandError: the trainer failed.
     """
     work = Path(job.work)
-    _prepare(job, folder, work, resume=resume)
-    done = _run(job, work, machine, progress)
+    _prepare_folders(job, folder, work, resume=resume)
+    done = _run_trainer(job, work, machine, progress)
     with open_named(Path(job.rows)) as file:
         expected = sum(1 for _ in file)
     if done["rows"] != expected:
@@ -219,7 +219,7 @@ def base_digest(base: Path) -> str:
     return whole.hexdigest()
 
 
-def _prepare(job: TrainingJob, folder: Path, work: Path, *, resume: bool) -> None:
+def _prepare_folders(job: TrainingJob, folder: Path, work: Path, *, resume: bool) -> None:
     if folder.exists() and not (resume and work.exists()):
         raise UsageError(f"{folder} already exists", hint="name another folder with -o")
     told = json.dumps(asdict(job), indent=2, sort_keys=True) + "\n"
@@ -240,7 +240,7 @@ def _prepare(job: TrainingJob, folder: Path, work: Path, *, resume: bool) -> Non
         shutil.rmtree(folder)  # renamed, and then the process died before the registry knew it
 
 
-def _run(
+def _run_trainer(
     job: TrainingJob, work: Path, machine: Machine, progress: Callable[[int, int, float], None]
 ) -> dict[str, Any]:
     """What the trainer reports at its end, with the number of tokens."""

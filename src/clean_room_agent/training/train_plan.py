@@ -118,7 +118,7 @@ def plan_of(row: TrainingPlanRow) -> TrainingPlan:
         "hyperparameters": json.loads(row.hyperparameters),
         "improvement": json.loads(row.improvement_targets),
     }
-    return _validated(value, f"training plan {row.id}")
+    return _validated_plan(value, f"training plan {row.id}")
 
 
 def read_plan(path: Path) -> TrainingPlan:
@@ -135,10 +135,10 @@ def read_plan(path: Path) -> TrainingPlan:
         raise ArtifactError(
             f"{path} is not a training plan: {exc}", hint="`cra train-plan -o FILE` writes one"
         ) from exc
-    return _validated(value, str(path))
+    return _validated_plan(value, str(path))
 
 
-def _validated(value: object, where: str) -> TrainingPlan:
+def _validated_plan(value: object, where: str) -> TrainingPlan:
     try:
         plan = TrainingPlan.model_validate(value)
     except ValidationError as exc:
@@ -200,12 +200,12 @@ def refusal(waterfall: Waterfall, prompt: str) -> str:
             f"retrieval loses {counted(lost, 'task')} and this prompt {charged}: "
             "no adapter finds a file that is not looked at"
         )
-    if not _headroom(waterfall, prompt):
+    if not _prompt_headroom(waterfall, prompt):
         return "other stages lose the same tasks: perfect answers would win none"
     return ""
 
 
-def _headroom(waterfall: Waterfall, prompt: str) -> float:
+def _prompt_headroom(waterfall: Waterfall, prompt: str) -> float:
     """The tasks that are expected to be won if the stages whose failures are charged to the prompt were perfect."""
     stages = {charge.stage for charge in waterfall.charges if charge.prompt == prompt}
     return max((waterfall.headroom[stage].expected for stage in STAGES if stage in stages), default=0.0)
@@ -223,7 +223,7 @@ def _plan_for(
     waterfall: Waterfall, prompt: Prompt[Any, Any], router: ModelRouter, task_id: str
 ) -> TrainingPlan:
     known, charged = waterfall.solved + len(waterfall.charges), waterfall.by_prompt[prompt.name]
-    won = _headroom(waterfall, prompt.name)
+    won = _prompt_headroom(waterfall, prompt.name)
     now = 1 - charged / known
     expected = min(1.0, now + HOPED * won / known)
     return default_plan(prompt, router).model_copy(

@@ -63,39 +63,39 @@ def _gguf_sizes(path: Path) -> dict[str, int]:
     with open_named(path) as file:
         if file.read(4) != b"GGUF":
             raise ValueError("it is no GGUF file")
-        _version, tensors, pairs = _unpacked(file, "IQQ")
+        _version, tensors, pairs = _read_struct(file, "IQQ")
         for _ in range(pairs):
-            _text(file)
-            _skip_value(file, *_unpacked(file, "I"))
+            _read_text(file)
+            _skip_value(file, *_read_struct(file, "I"))
         for _ in range(tensors):
-            name = _text(file)
-            (dimensions,) = _unpacked(file, "I")
-            sizes[name] = math.prod(_unpacked(file, f"{dimensions}Q"))
-            _unpacked(file, "IQ")
+            name = _read_text(file)
+            (dimensions,) = _read_struct(file, "I")
+            sizes[name] = math.prod(_read_struct(file, f"{dimensions}Q"))
+            _read_struct(file, "IQ")
     return sizes
 
 
-def _unpacked(file: IO[bytes], form: str) -> tuple[int, ...]:
+def _read_struct(file: IO[bytes], form: str) -> tuple[int, ...]:
     return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
 
 
-def _text(file: IO[bytes]) -> str:
-    (size,) = _unpacked(file, "Q")
+def _read_text(file: IO[bytes]) -> str:
+    (size,) = _read_struct(file, "Q")
     return file.read(size).decode("utf-8", "replace")
 
 
 def _skip_value(file: IO[bytes], kind: int) -> None:
     if kind == GGUF_TEXT:
-        _text(file)
+        _read_text(file)
     elif kind == GGUF_ARRAY:
-        of, count = _unpacked(file, "IQ")
+        of, count = _read_struct(file, "IQ")
         if of in GGUF_SCALARS:
             file.seek(count * struct.calcsize(GGUF_SCALARS[of]), 1)
             return
         for _ in range(count):
             _skip_value(file, of)
     else:
-        _unpacked(file, GGUF_SCALARS[kind])
+        _read_struct(file, GGUF_SCALARS[kind])
 
 
 def tokens_a_second(parameters: int, cores: int, *, bfloat16: bool) -> float:

@@ -58,8 +58,8 @@ class Rendering:
 
     def halves(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
         """The tokens of the prompt, and of the answer including its end."""
-        asked = self._render(prompt, add_generation_prompt=True)
-        whole = self._render(prompt + completion, add_generation_prompt=False)
+        asked = self._render_chat(prompt, add_generation_prompt=True)
+        whole = self._render_chat(prompt + completion, add_generation_prompt=False)
         answer = completion[-1]["content"]
         place = whole.rfind(answer)
         if place < 0:
@@ -67,10 +67,10 @@ class Rendering:
             answer = answer.strip()
             place = whole.rfind(answer)
         behind = whole[place + len(answer) :] if place >= 0 else (self._tokenizer.eos_token or "")
-        before = self._ids(asked)
-        both = self._ids(asked + answer + behind)
+        before = self._token_ids(asked)
+        both = self._token_ids(asked + answer + behind)
         if both[: len(before)] != before:
-            return before, self._ids(answer + behind)
+            return before, self._token_ids(answer + behind)
         return before, both[len(before) :]
 
     def gap(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
@@ -83,18 +83,20 @@ class Rendering:
             )
         before, _, behind = prompt[-1]["content"].partition(GAP)
         first, second, last = (known[mark] for mark in marks)
-        asked = [id_ for mark, text in FRONT if mark in known for id_ in (known[mark], *self._ids(text))]
-        asked += [first, *self._ids(before), second, *self._ids(behind), last]
+        asked = [
+            id_ for mark, text in FRONT if mark in known for id_ in (known[mark], *self._token_ids(text))
+        ]
+        asked += [first, *self._token_ids(before), second, *self._token_ids(behind), last]
         end = END if END in known else self._tokenizer.eos_token
-        return asked, [*self._ids(completion[-1]["content"]), known[end]]
+        return asked, [*self._token_ids(completion[-1]["content"]), known[end]]
 
-    def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
+    def _render_chat(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self._tokenizer.apply_chat_template(
             chat, tokenize=False, add_generation_prompt=add_generation_prompt, **self._options
         )
         return text
 
-    def _ids(self, text: str) -> list[int]:
+    def _token_ids(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return ids
 

@@ -32,7 +32,7 @@ def checking(config: SandboxConfig, tell: Callable[[str], None]) -> Iterator[Che
         CommandError: nothing can be run in it.
     """
     with temporary_folder("fit") as folder:
-        sandbox = _sandbox(config, folder, tell)
+        sandbox = _available_sandbox(config, folder, tell)
 
         def holds(task: FunctionTask, text: str) -> bool:
             program = f"{text}\n\n{task.check}print({HELD!r})\n".encode("utf-8", "replace")
@@ -52,7 +52,7 @@ def checking(config: SandboxConfig, tell: Callable[[str], None]) -> Iterator[Che
         yield holds
 
 
-def _sandbox(config: SandboxConfig, folder: Path, tell: Callable[[str], None]) -> Sandbox | None:
+def _available_sandbox(config: SandboxConfig, folder: Path, tell: Callable[[str], None]) -> Sandbox | None:
     found = None if config.mode == "none" else working_bubblewrap()
     if found is None or isinstance(found, Obstacle):
         because = f" ({found.reason}; {found.remedy})" if found else ""

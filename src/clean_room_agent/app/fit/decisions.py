@@ -70,10 +70,10 @@ def best_width(fit: Fit) -> int | None:
 def forms_of(fit: Fit) -> tuple[Form, ...]:
     """The forms that are of use, by the tokens that the model writes for one right answer."""
     useful = [form for form in FORMS if is_of_use(fit, form)]
-    return tuple(sorted(useful, key=lambda form: _cost(fit.choosing(form))))
+    return tuple(sorted(useful, key=lambda form: _tokens_per_success(fit.choosing(form))))
 
 
-def _cost(tasks: Sequence[Measured]) -> float:
+def _tokens_per_success(tasks: Sequence[Measured]) -> float:
     right = sum(one.right for one in tasks)
     return sum(one.tokens for one in tasks) / right if right else float("inf")
 
@@ -93,10 +93,10 @@ def choices(fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> tuple[Ch
     if coding is None or not can_work(coding):
         return tuple(one for one in _forms_by_runs(FORMS, runs) if one.value != list(FORMS))
     return (
-        *_route(coding, fits.get("reasoning"), runs),
-        *_drawing(coding),
-        *_together(coding),
-        *_judging(fits.get("classifier")),
+        *_route_keys(coding, fits.get("reasoning"), runs),
+        *_sampling_keys(coding),
+        *_parallel_keys(coding),
+        *_judgment_keys(fits.get("classifier")),
     )
 
 
@@ -123,7 +123,7 @@ def _per_passed(sums: CallSums) -> float:
     return sums.work / sums.passed if sums.passed else float("inf")
 
 
-def _route(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iterator[ChosenKey]:
+def _route_keys(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iterator[ChosenKey]:
     forms = forms_of(coding)
     why = "; ".join(told for form in FORMS if (told := words_of(coding, form)))
     if forms:
@@ -138,11 +138,13 @@ def _route(coding: Fit, reasoning: Fit | None, runs: Sequence[CallSums]) -> Iter
         yield ChosenKey(table="orchestrator", key="planning", value=value, why="; ".join(filter(None, both)))
 
 
-def _drawing(coding: Fit) -> Iterator[ChosenKey]:
+def _sampling_keys(coding: Fit) -> Iterator[ChosenKey]:
     drawn = coding.choosing("redrawn")
     if "redrawn" in coding.ended and drawn:
         why = words_of(coding, "redrawn")
-        right = {kind: sum(one.right for one in drawn if one.kind == kind) for kind in _kinds(drawn)}
+        right = {
+            kind: sum(one.right for one in drawn if one.kind == kind) for kind in _temperatures_asked(drawn)
+        }
         usual, *others = right
         better = [kind for kind in others if right[kind] >= right[usual] + CLEARLY_MORE]
         yield ChosenKey(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
@@ -154,12 +156,12 @@ def _drawing(coding: Fit) -> Iterator[ChosenKey]:
         yield ChosenKey(table="solve", key="answer_length", value=length, why=why)
 
 
-def _kinds(tasks: Sequence[Measured]) -> list[str]:
+def _temperatures_asked(tasks: Sequence[Measured]) -> list[str]:
     """The temperatures, in the order in which they were asked."""
     return list(dict.fromkeys(one.kind for one in tasks))
 
 
-def _together(coding: Fit) -> Iterator[ChosenKey]:
+def _parallel_keys(coding: Fit) -> Iterator[ChosenKey]:
     width = best_width(coding)
     if width is not None:
         yield ChosenKey(table="models", key="parallel", value=width, why=slots_words(coding))
@@ -171,7 +173,7 @@ def _together(coding: Fit) -> Iterator[ChosenKey]:
         yield ChosenKey(table="solve", key="gaps", value=value, why=why)
 
 
-def _judging(classifier: Fit | None) -> Iterator[ChosenKey]:
+def _judgment_keys(classifier: Fit | None) -> Iterator[ChosenKey]:
     asked = None if classifier is None else is_of_use(classifier, "judgment")
     if classifier is not None and asked is not None:
         why = words_of(classifier, "judgment")
@@ -206,11 +208,13 @@ def words_of(fit: Fit, name: FigureName) -> str:
         return ""
     if name == "judgment":
         found, beside = auc(chosen), auc(held)
-        told = f"AUC {_decimal(found)} of {len(chosen)}"
-        return f"{TOLD[name]}: {told}" + (f" (held: {_decimal(beside)} of {len(held)})" if held else "")
+        told = f"AUC {_format_decimal(found)} of {len(chosen)}"
+        return f"{TOLD[name]}: {told}" + (
+            f" (held: {_format_decimal(beside)} of {len(held)})" if held else ""
+        )
     if name in {"plan", "redrawn"}:
-        told = f"{_count(chosen)} right"
-        return f"{TOLD[name]}: {told}" + (f" (held: {_count(held)})" if held else "")
+        told = f"{_right_count(chosen)} right"
+        return f"{TOLD[name]}: {told}" + (f" (held: {_right_count(held)})" if held else "")
     applied = sum(one.applied for one in chosen) / len(chosen)
     told = f"{applied:.0%} apply, {share(chosen):.0%} right of {len(chosen)}"
     return f"{TOLD[name]}: {told}" + (f" (held: {share(held):.0%} of {len(held)})" if held else "")
@@ -237,9 +241,9 @@ def slots_words(fit: Fit) -> str:
     )
 
 
-def _count(tasks: Sequence[Measured]) -> str:
+def _right_count(tasks: Sequence[Measured]) -> str:
     return f"{sum(one.right for one in tasks)} of {len(tasks)}"
 
 
-def _decimal(value: float | None) -> str:
+def _format_decimal(value: float | None) -> str:
     return "?" if value is None else f"{value:.2f}".lstrip("0")

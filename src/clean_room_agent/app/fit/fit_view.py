@@ -45,7 +45,7 @@ def fit_view(settings: Settings, fits: Mapping[Role, Fit], runs: Sequence[CallSu
     chosen = choices(fits, runs)
     return FitView(
         models=tuple(dict.fromkeys(fit.model for fit in fits.values())),
-        figures=(*_figures(fits), *words_of_runs(runs)),
+        figures=(*_figure_lines(fits), *words_of_runs(runs)),
         verdict=verdict(fits),
         chosen=chosen,
         overridden=tuple(contradictions(settings, chosen)),
@@ -53,7 +53,7 @@ def fit_view(settings: Settings, fits: Mapping[Role, Fit], runs: Sequence[CallSu
     )
 
 
-def _figures(fits: Mapping[Role, Fit]) -> Iterator[str]:
+def _figure_lines(fits: Mapping[Role, Fit]) -> Iterator[str]:
     for name, bounds in FIGURES.items():
         if bounds.role in fits and (told := words_of(fits[bounds.role], name)):
             yield f"{told}: not asked" if is_of_use(fits[bounds.role], name) is False else told

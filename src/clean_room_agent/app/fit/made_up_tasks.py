@@ -144,11 +144,11 @@ def made_up_tasks() -> MadeUpTasks:
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
     tasks = msgspec.convert(parse_toml(text), MadeUpTasks)
     return MadeUpTasks(
-        functions=_shuffled(tasks.functions),
-        questions=_shuffled(tasks.questions),
-        plans=_shuffled(tasks.plans),
+        functions=_shuffled_tasks(tasks.functions),
+        questions=_shuffled_tasks(tasks.questions),
+        plans=_shuffled_tasks(tasks.plans),
     )
 
 
-def _shuffled(tasks: tuple[TaskT, ...]) -> tuple[TaskT, ...]:
+def _shuffled_tasks(tasks: tuple[TaskT, ...]) -> tuple[TaskT, ...]:
     return tuple(random.Random(SEED).sample(tasks, len(tasks)))  # noqa: S311 - an order, the same each time

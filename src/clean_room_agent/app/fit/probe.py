@@ -119,7 +119,7 @@ class Probe:
             if name in fit.ended:
                 continue
             if self._is_needed(name):
-                self._measure(name, fit)
+                self._measure_figure(name, fit)
             fit.ended.append(name)
             self._keep(fit)
 
@@ -136,20 +136,20 @@ class Probe:
             return bool(is_of_use(coding, "edit"))
         return can_work(coding) is not False
 
-    def _measure(self, name: FigureName, fit: Fit) -> None:
+    def _measure_figure(self, name: FigureName, fit: Fit) -> None:
         found = fit.figures.setdefault(name, [])
         bounds = FIGURES[name]
         known = {(one.task, one.kind) for one in found}
-        waiting = [one for one in self._items(name, fit) if (one.task, one.kind) not in known]
+        waiting = [one for one in self._figure_items(name, fit) if (one.task, one.kind) not in known]
         if name == "judgment":
             waiting = [one for one in waiting if one.task not in {task for task, _ in known}]
         while waiting and len(found) < bounds.most and not is_clear(name, fit.choosing(name)):
             self._tell_progress(name, len(found))
-            size, width = self._batch(name, len(found), fit)
+            size, width = self._batch_shape(name, len(found), fit)
             size = min(size, bounds.most - len(found))
             batch, waiting = waiting[:size], waiting[size:]
             began = self._timer()
-            new = _asked(batch, width)
+            new = _ask_items(batch, width)
             seconds = self._timer() - began
             found += new
             self._speed = self._speed.plus(bounds.tokens * len(new), seconds)
@@ -159,7 +159,7 @@ class Probe:
             self._keep(fit)
         self._tell_progress(name, len(found))
 
-    def _batch(self, name: FigureName, done: int, fit: Fit) -> tuple[int, int]:
+    def _batch_shape(self, name: FigureName, done: int, fit: Fit) -> tuple[int, int]:
         """How many tasks are asked next, and how many of them at a time."""
         if name == "function":  # asked alone and together, which shows what slots are worth
             size = 1 if done <= TIMED_ALONE else min(2, self._slots) if done < TOGETHER else self._slots
@@ -184,31 +184,31 @@ class Probe:
             )
         )
 
-    def _items(self, name: FigureName, fit: Fit) -> list[_Item]:
+    def _figure_items(self, name: FigureName, fit: Fit) -> list[_Item]:
         """The tasks of a figure, in the order in which they are asked."""
         tasks = self._tasks
         if name == "masked":
             sides = zip(tasks.to_mend, cycle((False, True)), strict=False)
-            return [_Item(task=one.name, ask=partial(self._filled, one, fit, side)) for one, side in sides]
+            return [_Item(task=one.name, ask=partial(self._ask_gaps, one, fit, side)) for one, side in sides]
         if name == "redrawn":
             failed = {one.task for one in fit.figures.get("function", []) if not one.right}
             drawn = product((one for one in tasks.functions if one.name in failed), TEMPERATURES)
             return [
-                _Item(task=one.name, kind=str(warm), ask=partial(self._drawn, one, warm))
+                _Item(task=one.name, kind=str(warm), ask=partial(self._ask_at_temperature, one, warm))
                 for one, warm in drawn
             ]
         if name == "plan":
-            return [_Item(task=one.name, ask=partial(self._planned, one)) for one in tasks.plans]
+            return [_Item(task=one.name, ask=partial(self._ask_plan, one)) for one in tasks.plans]
         if name == "judgment":
-            return [_Item(task=one.name, ask=partial(self._judged, one)) for one in tasks.questions]
+            return [_Item(task=one.name, ask=partial(self._ask_judgments, one)) for one in tasks.questions]
         if name == "edit":
-            return [_Item(task=one.name, ask=partial(self._edited, one)) for one in tasks.functions]
+            return [_Item(task=one.name, ask=partial(self._ask_edit, one)) for one in tasks.functions]
         known: tuple[Form, Sequence[FunctionTask]] = (
             ("lines", tasks.to_mend) if name == "lines" else ("function", tasks.functions)
         )
-        return [_Item(task=one.name, ask=partial(self._worded, one, known[0])) for one in known[1]]
+        return [_Item(task=one.name, ask=partial(self._ask_in_words, one, known[0])) for one in known[1]]
 
-    def _measured(
+    def _measured_answer(
         self, task: FunctionTask, text: str | None, tokens: int | None, *, kind: str = "", over: bool = False
     ) -> list[Measured]:
         """With whether the file's text, if there is one, does what it should."""
@@ -223,11 +223,11 @@ class Probe:
         )
         return [one]
 
-    def _worded(self, task: FunctionTask, form: Form) -> list[Measured]:
+    def _ask_in_words(self, task: FunctionTask, form: Form) -> list[Measured]:
         solve = replace(self._services.settings.solve, forms=(form,), draws=1, answer_length=MEASURED_LENGTH)
-        return self._answered(task, in_words(self._models, task.target, task.assignment, solve)[0])
+        return self._ask_question(task, in_words(self._models, task.target, task.assignment, solve)[0])
 
-    def _drawn(self, task: FunctionTask, temperature: float) -> list[Measured]:
+    def _ask_at_temperature(self, task: FunctionTask, temperature: float) -> list[Measured]:
         solve = replace(
             self._services.settings.solve,
             forms=("function",),
@@ -237,15 +237,15 @@ class Probe:
         )
         question = in_words(self._models, task.target, task.assignment, solve)[1]
         named = replace(question, item=f"{question.item} {temperature}")
-        return self._answered(task, named, kind=str(temperature))
+        return self._ask_question(task, named, kind=str(temperature))
 
-    def _answered(self, task: FunctionTask, question: PlaceQuestion, *, kind: str = "") -> list[Measured]:
+    def _ask_question(self, task: FunctionTask, question: PlaceQuestion, *, kind: str = "") -> list[Measured]:
         answer = question.send(self._pass_id)
         tokens = answer.completion_tokens or 0
         over = tokens > question.most_tokens / MEASURED_LENGTH
-        return self._measured(task, _written(question, answer), tokens, kind=kind, over=over)
+        return self._measured_answer(task, _text_with_answer(question, answer), tokens, kind=kind, over=over)
 
-    def _filled(self, task: FunctionTask, fit: Fit, side: bool) -> list[Measured]:
+    def _ask_gaps(self, task: FunctionTask, fit: Fit, side: bool) -> list[Measured]:
         """The first gaps of the wrong line, asked for side by side or in turn."""
         questions = gaps_of(self._models, task.target, task.assignment, self._services.settings.solve)
         how, workers = ("side-by-side", self._slots) if side and self._slots > 1 else ("in-turn", 1)
@@ -256,28 +256,28 @@ class Probe:
         work = tokens + sum(one.prompt_tokens or 0 for one in answers) / READ_PER_WRITTEN
         fit.gaps[how] = fit.gaps.get(how, Speed()).plus(work, seconds)
         pairs = zip(questions, answers, strict=True)
-        texts = [text for one, answer in pairs if (text := _written(one, answer)) is not None]
+        texts = [text for one, answer in pairs if (text := _text_with_answer(one, answer)) is not None]
         right = next((text for text in texts if self._check(task, text)), None)
-        return self._measured(task, right or next(iter(texts), None), tokens)
+        return self._measured_answer(task, right or next(iter(texts), None), tokens)
 
-    def _edited(self, task: FunctionTask) -> list[Measured]:
+    def _ask_edit(self, task: FunctionTask) -> list[Measured]:
         words = task.assignment.task
-        package = self._package(words, {FILE: task.text})
+        package = self._whole_file_package(words, {FILE: task.text})
         targets = (TargetFile(path=FILE, role="modify"),)
         step = PlanStep(id="fit", description=words, target_files=targets, target_symbols=(task.name,))
         instruction = StepInstruction(task=words, part="", step=step)
         try:
             done = implement(self._models, package, instruction, pass_id=self._pass_id, item=task.name)
         except WindowExceeded:
-            return self._measured(task, None, 0)
+            return self._measured_answer(task, None, 0)
         applied = apply_edits(done.step.edits, {FILE: task.text}, package, EditRules(targets=targets))
         text = applied.texts.get(FILE) if applied.result.success else None
-        return self._measured(task, text, done.completion_tokens)
+        return self._measured_answer(task, text, done.completion_tokens)
 
-    def _planned(self, task: PlanTask) -> list[Measured]:
+    def _ask_plan(self, task: PlanTask) -> list[Measured]:
         """Whether the steps of the plan change just the files that have to change."""
         pass_id = f"{self._pass_id}:{task.name}"
-        package = self._package(task.task, {file.path: file.text for file in task.files})
+        package = self._whole_file_package(task.task, {file.path: file.text for file in task.files})
         limits = plan_limits(self._models, self._services.settings.orchestrator)
         paths = Places.of([file.path for file in task.files])
         targets: set[tuple[str, str]] | None = None
@@ -289,7 +289,7 @@ class Probe:
             if meta is not None and {path for part in meta.parts for path in part.affected_files} >= {
                 *task.right
             }:
-                targets = self._targets(meta, package, paths, limits, pass_id)
+                targets = self._planned_targets(meta, package, paths, limits, pass_id)
         except WindowExceeded:
             targets = None
         whole = targets is not None
@@ -297,7 +297,7 @@ class Probe:
         held = self._tasks.is_held(task.name)
         return [Measured(task=task.name, held=held, applied=whole, right=right)]
 
-    def _targets(
+    def _planned_targets(
         self, meta: MetaPlan, package: ContextPackage, paths: Places, limits: PlanLimits, pass_id: str
     ) -> set[tuple[str, str]] | None:
         """What the steps of all parts change, and how; None if a part has no valid plan."""
@@ -310,7 +310,7 @@ class Probe:
             found |= {(one.path, one.role) for step in plan.steps for one in step.target_files}
         return found
 
-    def _judged(self, task: QuestionTask) -> list[Measured]:
+    def _ask_judgments(self, task: QuestionTask) -> list[Measured]:
         """What counts is the verdict, which a run acts on: of a model that says yes to all, a bit more surely to what is needed,
         the order helps nobody.
         """
@@ -340,7 +340,7 @@ class Probe:
             )
         return found
 
-    def _package(self, words: str, files: Mapping[str, str]) -> ContextPackage:
+    def _whole_file_package(self, words: str, files: Mapping[str, str]) -> ContextPackage:
         """A context that shows the files whole."""
         window = self._models.window("coding")
         items = tuple(
@@ -366,13 +366,13 @@ class Probe:
         return ContextPackage(pass_id=self._pass_id, task=words, items=items, budget=budget)
 
 
-def _asked(items: Sequence[_Item], width: int) -> list[Measured]:
+def _ask_items(items: Sequence[_Item], width: int) -> list[Measured]:
     """What became of the tasks, so many asked at a time."""
     made = at_a_time(lambda at: items[at].ask(), len(items), workers=width)
     return [one for answers in made for one in answers]
 
 
-def _written(question: PlaceQuestion, answer: Answered) -> str | None:
+def _text_with_answer(question: PlaceQuestion, answer: Answered) -> str | None:
     """The file's text with the answer in it; None if it cannot be used."""
     made = NoCandidate(answer.fault) if answer.fault else question.write(answer)
     return None if isinstance(made, NoCandidate) else made

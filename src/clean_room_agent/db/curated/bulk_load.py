@@ -107,11 +107,11 @@ class IndexDraft:
                 backup_into(conn, path)
                 return
             conn.execute("PRAGMA journal_mode = WAL")
-        _sync(self._path)
+        _sync_path(self._path)
         # SQLite would replay a journal that outlived its database into the new one.
         remove_database(path)
         self._path.replace(path)
-        _sync(path.parent)
+        _sync_path(path.parent)
 
     def remove(self) -> None:
         """Delete the draft's files."""
@@ -136,7 +136,7 @@ def new_draft(path: Path) -> Iterator[IndexDraft]:
         draft.remove()
 
 
-def _sync(path: Path) -> None:
+def _sync_path(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -130,7 +130,7 @@ def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[i
     rows = []
     for file_id, file in files:
         rows.append(_file_row(file_id, file))
-        _pack(packed, file_id % BUCKET, file.terms)
+        _pack_terms(packed, file_id % BUCKET, file.terms)
     _put_rows(conn, [], rows, [_bucket_row(bucket, packed)])
 
 
@@ -150,12 +150,12 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
                 removed.append(file_id)
             else:
                 rows.append(_file_row(file_id, file))
-                _pack(fresh, file_id % BUCKET, file.terms)
+                _pack_terms(fresh, file_id % BUCKET, file.terms)
         stored = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
-        held = _without(unpacked(stored), frozenset(one % BUCKET for one in file_ids))
+        held = _without_slots(unpacked(stored), frozenset(one % BUCKET for one in file_ids))
         for term, entries in fresh.items():
             before = held.get(term)
-            held[term] = entries if before is None else _merged(before, entries)
+            held[term] = entries if before is None else _merge_entries(before, entries)
         buckets.append(_bucket_row(bucket, held))
     _put_rows(conn, removed, rows, buckets)
 
@@ -203,7 +203,7 @@ def _file_row(file_id: int, file: SearchFile) -> FileTuple:
     return file_id, *lengths, " ".join(file.words), chunks
 
 
-def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
+def _pack_terms(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
     """Append the terms' entries to `packed`."""
     path, symbols, docstrings, comments, body = terms
     head = slot.to_bytes() + bytes(len(FIELDS) - 1)
@@ -262,7 +262,7 @@ def _bucket_row(bucket: int, packed: Mapping[str, bytes]) -> BucketTuple:
     return bucket, " ".join(terms), counts, b"".join(entries)
 
 
-def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, bytes]:
+def _without_slots(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, bytes]:
     """Drop the entries of the files in these slots."""
     size = _FILE.size
     left: dict[str, bytes] = {}
@@ -280,7 +280,7 @@ def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, byte
     return left
 
 
-def _merged(one: bytes, other: bytes) -> bytes:
+def _merge_entries(one: bytes, other: bytes) -> bytes:
     """Merge two runs of entries that are each sorted by slot."""
     size = _FILE.size
     if one[-size] < other[0]:

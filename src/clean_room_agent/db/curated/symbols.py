@@ -117,12 +117,12 @@ def find_symbols(conn: sqlite3.Connection, name: str) -> tuple[SymbolRow, ...]:
 
 def list_callers(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that use this one, highest confidence first."""
-    return _neighbors(conn, symbol_id, "caller", "callee")
+    return _neighbor_rows(conn, symbol_id, "caller", "callee")
 
 
 def list_callees(conn: sqlite3.Connection, symbol_id: int) -> tuple[NeighborRow, ...]:
     """The symbols that this one uses, highest confidence first."""
-    return _neighbors(conn, symbol_id, "callee", "caller")
+    return _neighbor_rows(conn, symbol_id, "callee", "caller")
 
 
 def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
@@ -165,15 +165,15 @@ def replace_symbols(
     conn.executemany(PUT_SYMBOL, changed)
     # Most symbols of a changed file only move to other lines, which touches no index.
     conn.executemany(MOVE_SYMBOL, moved)
-    _delete(conn, list(gone))
+    _delete_symbols(conn, list(gone))
 
 
 def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
     """Delete the file's symbols."""
-    _delete(conn, [one for one, _ in list_symbol_ids(conn, file_id)])
+    _delete_symbols(conn, [one for one, _ in list_symbol_ids(conn, file_id)])
 
 
-def _delete(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
+def _delete_symbols(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
     """Delete these symbols of one file; `ids` by place."""
     # Inner symbols first: SQLite follows cascading deletions only a thousand levels deep.
     conn.executemany("DELETE FROM symbols WHERE id = ?", [(one,) for one in reversed(ids)])
@@ -206,7 +206,7 @@ def count_named(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -
     return int(conn.execute(COUNT_NAMED, (name, json.dumps(languages))).fetchone()[0])
 
 
-def _neighbors(
+def _neighbor_rows(
     conn: sqlite3.Connection, symbol_id: int, direction: str, asked: str
 ) -> tuple[NeighborRow, ...]:
     rows = conn.execute(NEIGHBORS.format(direction, asked), (symbol_id,))

@@ -101,15 +101,15 @@ append_reading = READINGS.insert
 
 def total_of_pass(conn: Connection, pass_id: str) -> CallTotals:
     """Totals of exactly this pass."""
-    return _total(conn, "task_id = ?", (pass_id,))
+    return _call_totals(conn, "task_id = ?", (pass_id,))
 
 
 def total_of_task(conn: Connection, task_id: str) -> CallTotals:
     """Totals of the task and all its passes."""
-    return _total(conn, OF_TASK, task_range(task_id))
+    return _call_totals(conn, OF_TASK, task_range(task_id))
 
 
-def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> CallTotals:
+def _call_totals(conn: Connection, condition: str, parameters: tuple[str, ...]) -> CallTotals:
     row = conn.execute(f"{TOTALS} WHERE {condition}", parameters).fetchone()
     calls, *sums = map(int, row)
     return CallTotals(calls=calls, prompt_tokens=sums[0], completion_tokens=sums[1], latency_ms=sums[2])

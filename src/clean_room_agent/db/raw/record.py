@@ -109,7 +109,7 @@ class Record:
             finally:
                 self._closed = True
                 # Closing the last connection moves the journal into the file, which is a write, too.
-                with contextlib.suppress(RecordError, OSError), self._held():
+                with contextlib.suppress(RecordError, OSError), self._hold_lock():
                     self._conn.close()
                 self._conn.close()
 
@@ -128,7 +128,7 @@ class Record:
         refused: Exception | None = None
         try:
             self._require_files()
-            with self._held(), transaction(self._conn):
+            with self._hold_lock(), transaction(self._conn):
                 lost = self._carry_out_posted()
                 try:
                     if lost is None:
@@ -162,7 +162,7 @@ class Record:
             self._conn.execute("RELEASE posted")
         return lost
 
-    def _held(self) -> contextlib.AbstractContextManager[Any]:
+    def _hold_lock(self) -> contextlib.AbstractContextManager[Any]:
         return hold(self._lock, timeout=self._patience, what="the record")
 
     def _require_open(self) -> None:

@@ -81,12 +81,12 @@ def run_page(conn: Connection, trace: RunTrace, result: str, safe: Callable[[str
         systems=tuple(dict.fromkeys(text.call.request.system_prompt for text in texts)),
         tests=tuple(row for row in trace.tests if row.task_id == trace.task_id and row.kind in OF_RUN),
         touched=touched_on_record(trace.events),
-        commands=_commands(trace),
+        commands=_next_commands(trace),
     )
     return change_texts(page, safe)  # type: ignore[no-any-return]
 
 
-def _commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
+def _next_commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
     run, row = short_id(trace.task_id), trace.run
     rows = [(f"cra show {run}", "look into it in the terminal")]
     if row is None:
@@ -136,10 +136,12 @@ def rendered(name: str, **values: object) -> str:
 def diff_files(diff: str) -> list[tuple[str, Markup]]:
     """(path, lines as HTML with colours) of each file of a diff."""
     files = re.split(r"(?m)^(?=diff --git )", diff)
-    return [(text.partition("\n")[0].rpartition(" b/")[2], _coloured(text)) for text in files if text.strip()]
+    return [
+        (text.partition("\n")[0].rpartition(" b/")[2], _coloured_diff(text)) for text in files if text.strip()
+    ]
 
 
-def _coloured(diff: str) -> Markup:
+def _coloured_diff(diff: str) -> Markup:
     coloured = highlight(diff, DiffLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(coloured)  # noqa: S704 - Pygments escapes what it colours
 

@@ -47,7 +47,7 @@ def planned_parts(trace: RunTrace) -> tuple[PlannedPart, ...]:
     parts: dict[str, tuple[str, tuple[str, ...]]] = {}
     steps: dict[str, dict[str, PlanStep]] = {}
     current: dict[str, set[str]] = {}
-    for plan in _plans(trace):
+    for plan in _plans_in_order(trace):
         if isinstance(plan, MetaPlan):
             parts = {part.id: (part.description, part.depends_on) for part in plan.parts}
         else:
@@ -67,7 +67,9 @@ def planned_parts(trace: RunTrace) -> tuple[PlannedPart, ...]:
             description=parts.get(part_id, ("", ()))[0],
             needs=parts.get(part_id, ("", ()))[1],
             steps=tuple(
-                _step(step, tried.get((part_id, step.id), []), planned=step.id in current.get(part_id, ()))
+                _planned_step(
+                    step, tried.get((part_id, step.id), []), planned=step.id in current.get(part_id, ())
+                )
                 for step in steps.get(part_id, {}).values()
             ),
         )
@@ -75,7 +77,7 @@ def planned_parts(trace: RunTrace) -> tuple[PlannedPart, ...]:
     )
 
 
-def _step(step: PlanStep, tried: list[PassTrace], *, planned: bool) -> PlannedStep:
+def _planned_step(step: PlanStep, tried: list[PassTrace], *, planned: bool) -> PlannedStep:
     if any(entry.is_accepted(attempt) for entry in tried for attempt in entry.attempts):
         state = "done"
     elif tried:
@@ -92,26 +94,26 @@ def _step(step: PlanStep, tried: list[PassTrace], *, planned: bool) -> PlannedSt
     )
 
 
-def _plans(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ...]]]:
+def _plans_in_order(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ...]]]:
     """Every plan in the order in which they were made: of the task, or of the steps that a part has from then on."""
     for event in trace.events:
         if event.kind == EventKind.META_PLAN_GIVEN:
-            yield from _read(MetaPlan, event.detail)
+            yield from _read_plan(MetaPlan, event.detail)
         elif event.kind == EventKind.PLAN_GIVEN:
-            yield from ((plan.part_id, plan.steps) for plan in _read(PartPlan, event.detail))
+            yield from ((plan.part_id, plan.steps) for plan in _read_plan(PartPlan, event.detail))
     for entry in trace.passes:
         text, order = entry.row.final_plan or "", entry.order
         if order is None:
             continue
         if order.pass_type is PassType.META_PLAN:
-            yield from _read(MetaPlan, text)
+            yield from _read_plan(MetaPlan, text)
         elif order.pass_type is PassType.PART_PLAN:
-            yield from ((order.part_id or plan.part_id, plan.steps) for plan in _read(PartPlan, text))
+            yield from ((order.part_id or plan.part_id, plan.steps) for plan in _read_plan(PartPlan, text))
         elif order.pass_type is PassType.ADJUST:
-            yield from ((order.part_id, plan.revised_steps) for plan in _read(PlanAdjustment, text))
+            yield from ((order.part_id, plan.revised_steps) for plan in _read_plan(PlanAdjustment, text))
 
 
-def _read(kind: type[ArtifactT], text: str) -> tuple[ArtifactT, ...]:
+def _read_plan(kind: type[ArtifactT], text: str) -> tuple[ArtifactT, ...]:
     """The plan; none if the text is not a plan, as in a record of another version."""
     try:
         value: Any = json.loads(text) if text else None
