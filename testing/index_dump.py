@@ -54,7 +54,7 @@ QUERIES = {
         FROM reexports ORDER BY 1, 2
     """,
     "commits": """
-        SELECT hash, author, message, timestamp, files_changed, insertions, deletions FROM commits ORDER BY id
+        SELECT hash, author, message, timestamp, files_changed FROM commits ORDER BY id
     """,
     "file_commits": f"""
         SELECT {PATH.format("file_id")}, (SELECT hash FROM commits WHERE id = commit_id) FROM file_commits ORDER BY 1, 2

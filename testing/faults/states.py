@@ -214,7 +214,7 @@ def sandboxed(visit: Visit) -> Said:
 COMMANDS = (
     Command(name="init", run=init),
     Command(name="check", run=lambda v: v.serve(answer_check, "check")),
-    Command(name="index", run=lambda v: v.cra("index", "--line-counts")),
+    Command(name="index", run=lambda v: v.cra("index")),
     Command(name="retrieve", run=lambda v: v.serve(Script(v.project.oracle), "retrieve", TASK)),
     Command(
         name="plan",

@@ -8,12 +8,9 @@ from testing.repositories import FIRST_DATE, commit, git, make_repository
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.log import (
     LogEntry,
-    ask_line_counts,
-    ask_line_counts_of,
     ask_log,
     graph_marks,
     lacks_contents,
-    read_line_counts,
     read_log,
     resolve_commit,
     stream_changes,
@@ -79,8 +76,6 @@ def test_a_partial_clone_has_a_log_without_contents(top: Path, tmp_path: Path) -
     found = read(clone, partial=True)
     assert set(found) == set(read(top))
     assert found["Rename"].renames == []
-    with pytest.raises(GitError, match="promisor"):
-        ask_line_counts(clone, "HEAD", limit=9).take()
 
 
 def test_submodules_are_counted_but_not_named(top: Path) -> None:
@@ -101,24 +96,6 @@ def test_text_of_any_bytes_and_dates_beyond_all_bounds_are_read(top: Path) -> No
     (entry,) = read(top, name).values()
     assert (entry.author, entry.message) == ("J\ufffdrg", "Sch\ufffdn\nweiter")
     assert entry.timestamp == 253402300800
-
-
-def test_lines_are_counted_by_commit(top: Path) -> None:
-    commit(top, {"b.py": f"{LINES}y\nz\n", "bin": b"\0\3"}, "Lines")
-    log = read(top)
-    counts = read_line_counts(ask_line_counts(top, "HEAD", limit=9).take())
-    by_message = {message: counts[entry.hash] for message, entry in log.items()}
-    assert by_message == {
-        "Lines": (2, 1),
-        "Side": (1, 0),
-        "": (0, 0),
-        "Rename": (2, 0),
-        "Begin\n\n R100 at the start": (9, 0),
-    }
-    newest = log["Lines"].hash
-    assert read_line_counts(ask_line_counts(top, "HEAD", limit=1).take()) == {newest: (2, 1)}
-    asked = [log["Side"].hash, newest]
-    assert read_line_counts(ask_line_counts_of(top, asked).take()) == {name: counts[name] for name in asked}
 
 
 def test_an_answer_that_is_not_wanted_ends(top: Path) -> None:

@@ -58,7 +58,7 @@ def test_an_index_holds_files_symbols_imports_and_history(top: Path) -> None:
         ("main.py", "app/core.py"),
         ("web/a.ts", "web/b.ts"),
     ]
-    assert [row[2:] for row in rows["commits"]] == [("Begin", "2023-11-14T22:13:20+00:00", 6, None, None)]
+    assert [row[2:] for row in rows["commits"]] == [("Begin", "2023-11-14T22:13:20+00:00", 6)]
     assert len(rows["co_changes"]) == 15
     assert (summary.files_scanned, summary.files_changed, summary.symbols, summary.commits) == (6, 6, 2, 1)
 

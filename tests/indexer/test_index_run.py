@@ -23,7 +23,6 @@ def run_of(config: IndexConfig, now_ns: int = 0) -> IndexRun:
         bounds=config,
         jobs=1,
         continue_on_error=False,
-        line_counts=False,
         progress=lambda _done, _total: None,
         now_ns=now_ns,
         digest="",

@@ -28,7 +28,6 @@ def index_work_tree(
     *,
     full: bool,
     continue_on_error: bool,
-    line_counts: bool,
     progress: Callable[[int, int], None],
 ) -> IndexSummary:
     """Bring the index of a working tree up to date, with a row in its record.
@@ -49,7 +48,6 @@ def index_work_tree(
             jobs=processors(),
             full=full,
             continue_on_error=continue_on_error,
-            line_counts=line_counts,
             listing=listing,
             digest=digest,
             progress=progress,

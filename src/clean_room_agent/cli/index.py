@@ -22,13 +22,8 @@ NAMED = 20
 @click.option(
     "--continue-on-error", is_flag=True, help="Skip unreadable files and name them, instead of failing."
 )
-@click.option(
-    "--line-counts", is_flag=True, help="Count the lines that each commit changed, now and from then on."
-)
 @options.json_option
-def command(
-    path: Path | None, repo: Path, full: bool, continue_on_error: bool, line_counts: bool, as_json: bool
-) -> int:
+def command(path: Path | None, repo: Path, full: bool, continue_on_error: bool, as_json: bool) -> int:
     """Build or refresh the index of REPO (the current folder by default)."""
     pending = InBackground(lambda: list_work_tree(path or repo))
     from clean_room_agent.app.indexing import index_work_tree  # while git lists the files
@@ -38,7 +33,6 @@ def command(
             pending.take(),
             full=full,
             continue_on_error=continue_on_error,
-            line_counts=line_counts,
             progress=bar.show,
         )
     if as_json:

@@ -4,7 +4,7 @@ holding only that in memory.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -21,18 +21,13 @@ FORMAT = "%x00%H%x00p{parents}%x00t%ct%x00a{author}%x00m%B"
 # its memory only where files are compared line by line.
 FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=16m")
 SMALL_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=16m")
-LARGE_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=96m")
-# glibc hands memory of large contents back and asks for it again for each; kept, line counts take a third less. Other
-# systems do not look at these.
+# glibc hands memory of large contents back and asks for it again for each. Other systems do not look at these.
 KEPT_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "1000000000", "MALLOC_MMAP_THRESHOLD_": "1000000000"}
-# No lines around a change: a quarter quicker, and in one commit of a thousand another, equally true difference.
-NO_CONTEXT = ("-c", "diff.context=0")
 PLAIN_DIFF = ("--no-textconv", "--no-ext-diff")
 SUBMODULE = b"160000"
 ONE_PATH = frozenset("ADMTUX")
 LATEST = 1 << 40
 """Later times count as this one, some 35,000 years from now."""
-LINES = rb" (\d+) (insertion|deletion)"
 
 
 class LogEntry(NamedTuple):
@@ -140,30 +135,6 @@ def seconds_of(text: str) -> int:
     return min(max(int(text[:20] or 0), 0), LATEST)
 
 
-def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
-    """Ask how many lines the newest commits changed, without merges; see `read_line_counts`."""
-    return _ask_line_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
-
-
-def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
-    """Ask for the line counts of these commits."""
-    return _ask_line_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
-
-
-def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
-    """Commit -> lines added, lines deleted, as git counts them: none in binary files and submodules."""
-    counts: dict[str, tuple[int, int]] = {}
-    commit = ""
-    for token in tokens:
-        if token.startswith(b"\n"):
-            found = {kind: int(number) for number, kind in re.findall(LINES, token)}
-            counts[commit] = (found.get(b"insertion", 0), found.get(b"deletion", 0))
-        elif token:
-            commit = token.decode()
-            counts[commit] = (0, 0)
-    return counts
-
-
 def walk(top: Path, commit: str) -> Iterator[str]:
     """The commits reachable from the commit, itself first, merges included, in the order of `git log`; stopping early
     is cheap.
@@ -194,11 +165,6 @@ def lacks_contents(top: Path) -> bool:
         return is_partial_clone(top)
     # Asking git costs a process; a configuration that includes others may say it elsewhere.
     return (b"promisor" in text or b"[include" in text) and is_partial_clone(top)
-
-
-def _ask_line_counts(top: Path, *arguments: str) -> Answer:
-    command = ("log", "--shortstat", "-z", "-M", *PLAIN_DIFF, "--format=%x00%H")
-    return Answer(*LARGE_CACHE, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
 
 
 def _parse_files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[str, str]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clean_room_agent.db.connection import connect_file, get_connection, transaction
+from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.curated.bulk_load import remove_draft
 from clean_room_agent.db.rows import Connection
@@ -63,7 +63,6 @@ def index_repository(
     jobs: int,
     full: bool = False,
     continue_on_error: bool = False,
-    line_counts: bool = False,
     listing: Listing | None = None,
     digest: str = "",
     progress: Callable[[int, int], None],
@@ -77,7 +76,6 @@ def index_repository(
         jobs: number of processes that parse files.
         full: rebuild from scratch.
         continue_on_error: leave out a file that cannot be read, and name it in the summary.
-        line_counts: count the lines that each commit changed, from now on.
         listing: the working tree as git lists it, if the caller already has it.
         digest: of the configuration that `config` was read from; `bounds.recall` looks it up.
         progress: called with the number of files read so far and the total.
@@ -99,7 +97,6 @@ def index_repository(
             bounds=config,
             jobs=jobs,
             continue_on_error=continue_on_error,
-            line_counts=line_counts,
             progress=progress,
             now_ns=clock_ns(),
             digest=digest,
@@ -112,14 +109,8 @@ def index_repository(
 
 
 def _build_index(run: IndexRun, target: Path) -> IndexSummary:
-    known: HistoryState | None = None
-    if target.exists():
-        with contextlib.closing(connect_file("curated", target)) as conn:
-            known = read_state(conn)
     # Git goes first: it works while we import the parsers and list the files.
-    with _pending_history(
-        run, None, line_counts=run.line_counts or (known is not None and known.line_counts)
-    ) as past:
+    with _pending_history(run, None) as past:
         from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
 
         outcome = build_whole(run, past, target)
@@ -139,7 +130,7 @@ def _update_index(run: IndexRun) -> IndexSummary | None:
         found = settle(conn, top, found)
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
-        with _pending_history(run, read_state(conn), line_counts=run.line_counts) as past:
+        with _pending_history(run, read_state(conn)) as past:
             outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs)
             if outcome.failures and not run.continue_on_error:
                 raise failure(outcome.failures[0])
@@ -152,13 +143,9 @@ def _update_index(run: IndexRun) -> IndexSummary | None:
 
 
 @contextlib.contextmanager
-def _pending_history(
-    run: IndexRun, known: HistoryState | None, *, line_counts: bool
-) -> Iterator[PendingHistory]:
+def _pending_history(run: IndexRun, known: HistoryState | None) -> Iterator[PendingHistory]:
     """Start reading git history; on leaving the block, whatever git is still doing is abandoned."""
-    past = begin_history(
-        run.listing.top, run.bounds, head=run.listing.head, state=known, line_counts=line_counts
-    )
+    past = begin_history(run.listing.top, run.bounds, head=run.listing.head, state=known)
     try:
         yield past
     finally:

@@ -50,7 +50,6 @@ class IndexRun(Struct, frozen=True, kw_only=True):
     bounds: Bounds
     jobs: int
     continue_on_error: bool
-    line_counts: bool
     progress: Callable[[int, int], None]
     now_ns: int
     digest: str

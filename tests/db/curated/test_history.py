@@ -9,7 +9,7 @@ from clean_room_agent.db.curated.history import CommitTuple, TouchedFiles
 
 
 def commit(number: int, changed: int = 2) -> CommitTuple:
-    return (number, 1, f"c{number}", "Ann", f"Message {number}", 86_400 * number, changed, None, None)
+    return (number, 1, f"c{number}", "Ann", f"Message {number}", 86_400 * number, changed)
 
 
 @pytest.fixture

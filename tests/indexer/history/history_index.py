@@ -15,7 +15,7 @@ COMMIT = "(SELECT hash FROM commits WHERE id = {})"
 PATH = "(SELECT path FROM files WHERE id = {})"
 QUERIES = {
     "commits": """
-        SELECT hash, author, message, timestamp, files_changed, insertions, deletions FROM commits ORDER BY id
+        SELECT hash, author, message, timestamp, files_changed FROM commits ORDER BY id
     """,
     "files": f"SELECT {PATH.format('file_id')}, {COMMIT.format('commit_id')} FROM file_commits ORDER BY 1, 2",
     "pairs": f"""
@@ -43,14 +43,12 @@ class HistoryIndex:
         self.conn = connect_file("curated", database)
         self.conn.execute("INSERT INTO repos (id, path, remote_url, indexed_at) VALUES (7, 'x', NULL, '')")
 
-    def refresh(self, *, line_counts: bool = False) -> int:
+    def refresh(self) -> int:
         """Files and history are those of now; how many commits were read."""
         head = (
             git(self.top, "rev-parse", "-q", "--verify", "HEAD^{commit}") if has_commits(self.top) else None
         )
-        pending = begin_history(
-            self.top, self.config, head=head, state=read_state(self.conn), line_counts=line_counts
-        )
+        pending = begin_history(self.top, self.config, head=head, state=read_state(self.conn))
         with transaction(self.conn):
             ids = self._put_files()
             pending.collect()
@@ -76,8 +74,7 @@ class HistoryIndex:
             path.unlink()
         fresh = HistoryIndex(self.top, database, self.config)
         with contextlib.closing(fresh.conn):
-            state = read_state(self.conn)
-            fresh.refresh(line_counts=state is not None and state.line_counts)
+            fresh.refresh()
             expected = fresh.rows()
         found = self.rows()
         for name, rows in expected.items():

@@ -36,7 +36,7 @@ def test_commits_stand_oldest_first_with_the_files_of_today(index: HistoryIndex)
     assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
     assert index.commits_of("c.py") == ["Begin"]
     first = index.rows()["commits"][0]
-    assert first[1:] == ("Ada Example", "Begin", "2023-11-14T22:13:20+00:00", 3, None, None)
+    assert first[1:] == ("Ada Example", "Begin", "2023-11-14T22:13:20+00:00", 3)
 
 
 def test_pairs_are_counted_with_their_newest_commit(index: HistoryIndex) -> None:
@@ -80,9 +80,7 @@ def test_git_is_not_asked_where_nothing_is_new(index: HistoryIndex, monkeypatch:
     head = git(index.top, "rev-parse", "HEAD")
     before = index.rows()
     monkeypatch.setenv("PATH", "")
-    pending = begin_history(
-        index.top, index.config, head=head, state=read_state(index.conn), line_counts=False
-    )
+    pending = begin_history(index.top, index.config, head=head, state=read_state(index.conn))
     pending.collect()
     ids = {row[0]: row[1] for row in index.conn.execute("SELECT path, id FROM files")}
     assert pending.write(index.conn, repo_id=7, ids=ids) == 0
@@ -207,28 +205,6 @@ def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
         index.assert_as_fresh()
 
 
-def test_lines_are_counted_from_when_they_are_asked_for(
-    index: HistoryIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("clean_room_agent.indexer.history.build.COUNTED_AT_ONCE", 2)
-
-    def counted() -> list[object]:
-        return [row[5:] for row in index.rows()["commits"]]
-
-    index.refresh()
-    assert counted() == [(None, None)] * 3
-    index.refresh(line_counts=True)
-    assert counted() == [(11, 0), (10, 10), (9, 9)]
-    commit(index.top, {"c.py": "z = 4\nz = 5\n"}, "Fourth")
-    index.refresh()
-    assert counted() == [(11, 0), (10, 10), (9, 9), (2, 1)]
-    git(index.top, "reset", "-q", "--hard", "HEAD~2")
-    commit(index.top, {"c.py": "z = 6\n"}, "Other third")
-    index.refresh()
-    assert counted() == [(11, 0), (10, 10), (1, 1)]
-    index.assert_as_fresh()
-
-
 def test_there_may_be_no_commit_yet(tmp_path: Path) -> None:
     top = init_repository(tmp_path / "repo")
     write(top, {"a.py": "x = 1\n"})
@@ -254,16 +230,15 @@ def test_a_shallow_clone_grows_with_its_history(top: Path, tmp_path: Path) -> No
         index.assert_as_fresh()
 
 
-def test_a_partial_clone_has_a_history_without_lines(top: Path, tmp_path: Path) -> None:
+def test_a_partial_clone_has_a_history(top: Path, tmp_path: Path) -> None:
     git(top, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{top}", "clone")
     index = HistoryIndex(tmp_path / "clone", tmp_path / "index.sqlite")
     with contextlib.closing(index.conn):
-        index.refresh(line_counts=True)
+        index.refresh()
         commit(top, {"b.py": "y = 7\n"}, "Fourth")
         git(index.top, "pull", "-q")
         assert index.refresh() == 1
-        assert [row[5:] for row in index.rows()["commits"]] == [(None, None)] * 4
         index.assert_as_fresh()
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 
 COMMITS_OF_FILE = """
-SELECT c.id, c.hash, c.author, c.message, c.timestamp, c.files_changed, c.insertions, c.deletions
+SELECT c.id, c.hash, c.author, c.message, c.timestamp, c.files_changed
 FROM file_commits fc JOIN commits c ON c.id = fc.commit_id WHERE fc.file_id = ? ORDER BY c.id DESC LIMIT ?
 """
 CO_CHANGES = f"""
@@ -34,8 +34,8 @@ SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.c
 ORDER BY fc.commit_id DESC, fc.file_id
 """
 INSERT_COMMIT = """
-INSERT INTO commits (id, repo_id, hash, author, message, timestamp, files_changed, insertions, deletions)
-VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%S+00:00', ?, 'unixepoch'), ?, ?, ?)
+INSERT INTO commits (id, repo_id, hash, author, message, timestamp, files_changed)
+VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%S+00:00', ?, 'unixepoch'), ?)
 """
 ADD_PAIR = """
 INSERT INTO co_changes (file_a_id, file_b_id, count, last_commit_hash)
@@ -59,8 +59,8 @@ WHERE c.id BETWEEN ? AND ? ORDER BY c.id, fc.file_id
 """
 ID_OF_HASH = "SELECT id FROM commits WHERE repo_id IN (SELECT id FROM repos) AND hash = ?"
 LIVING = "commit_id IN (SELECT id FROM commits)"
-CommitTuple = tuple[int, int, str, str, str, int, int, int | None, int | None]
-"""id, repo_id, hash, author, message, seconds since 1970 UTC, files_changed, insertions, deletions."""
+CommitTuple = tuple[int, int, str, str, str, int, int]
+"""id, repo_id, hash, author, message, seconds since 1970 UTC, files_changed."""
 PairTuple = tuple[int, int, int, int]
 """file_a_id < file_b_id, count, id of the newest commit of both."""
 
@@ -88,9 +88,6 @@ class CommitRow(Struct, frozen=True):
     timestamp: str
     """Of the committer, UTC, ISO 8601."""
     files_changed: int
-    insertions: int | None
-    """None where lines were not counted."""
-    deletions: int | None
 
 
 class CoChangeRow(Struct, frozen=True, kw_only=True):
@@ -321,17 +318,6 @@ def put_terms(conn: sqlite3.Connection, terms: Iterable[tuple[int, str]]) -> Non
 def drop_terms(conn: sqlite3.Connection, before: int) -> None:
     """Delete the terms of commits older than `before`."""
     conn.execute("DELETE FROM commit_terms WHERE commit_id < ?", (before,))
-
-
-def put_line_counts(conn: sqlite3.Connection, counts: Iterable[tuple[int, int, int]]) -> None:
-    """Store each (commit, lines added, lines deleted)."""
-    conn.executemany("UPDATE commits SET insertions = ?2, deletions = ?3 WHERE id = ?1", counts)
-
-
-def list_uncounted(conn: sqlite3.Connection) -> dict[str, int]:
-    """Hash -> id of the commits whose lines are not counted."""
-    query = "SELECT hash, id FROM commits WHERE insertions IS NULL ORDER BY id"
-    return {row[0]: row[1] for row in conn.execute(query)}
 
 
 def clear_history(conn: sqlite3.Connection) -> None:

@@ -15,24 +15,19 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import (
     Answer,
     LogEntry,
-    ask_line_counts,
-    ask_line_counts_of,
     ask_log,
     graph_marks,
     lacks_contents,
-    read_line_counts,
     read_log,
 )
 from clean_room_agent.indexer.index_run import Bounds
 from clean_room_agent.json_values import from_json, to_json
 
 if TYPE_CHECKING:
-    from clean_room_agent.indexer.history.rows import Counts, Scope
+    from clean_room_agent.indexer.history.rows import Scope
     from clean_room_agent.indexer.history.sync import HistoryDelta
 
 HEAD_KEY = "history_head"
-COUNTED_AT_ONCE = 1000
-"""Commits that are named in one command line."""
 
 
 class HistoryState(Struct, frozen=True, kw_only=True, array_like=True):
@@ -46,8 +41,6 @@ class HistoryState(Struct, frozen=True, kw_only=True, array_like=True):
     """`[index].pair_bound`."""
     graph: str
     """See `git.log.graph_marks`."""
-    line_counts: bool
-    """Whether the changed lines of the commits are counted."""
 
 
 def read_state(conn: Connection) -> HistoryState | None:
@@ -68,32 +61,14 @@ class _WantedHistory(Struct, frozen=True, kw_only=True):
     state: HistoryState
     partial: bool
 
-    def start_all(self) -> tuple[Answer, Answer | None]:
-        """Start git on the log and on the line counts."""
-        head = self.state.head or ""
-        return (
-            ask_log(self.top, head, limit=self.state.bound, partial=self.partial),
-            self.start_counts(head),
-        )
-
-    def start_counts(self, *revisions: str) -> Answer | None:
-        """Start counting lines; None where nobody asked for it, and in a partial clone, which cannot count them."""
-        if self.partial or not self.state.line_counts:
-            return None
-        return ask_line_counts(self.top, *revisions, limit=self.state.bound)
+    def start_all(self) -> Answer:
+        """Start git on the log."""
+        return ask_log(self.top, self.state.head or "", limit=self.state.bound, partial=self.partial)
 
     def read_commits(self, hashes: Sequence[str]) -> list[LogEntry]:
         """Read just these commits."""
         log = ask_log(self.top, *hashes, limit=None, partial=self.partial, walk=False)
         return read_log(log.take())
-
-    def count_lines(self, hashes: Sequence[str]) -> "Counts":
-        """(added, deleted) lines by commit; empty in a partial clone."""
-        counts: dict[str, tuple[int, int]] = {}
-        for start in range(0, 0 if self.partial else len(hashes), COUNTED_AT_ONCE):
-            asked = hashes[start : start + COUNTED_AT_ONCE]
-            counts |= read_line_counts(ask_line_counts_of(self.top, asked).take())
-        return counts
 
 
 class PendingHistory:
@@ -105,16 +80,13 @@ class PendingHistory:
         *,
         known: str | None,
         log: Answer | None,
-        counts: Answer | None,
         blank: bool,
     ) -> None:
         self._wanted = wanted
         self._known = known
         self._log = log
-        self._line_answer = counts
         self._entries: list[LogEntry] | None = [] if blank else None
         self._delta: HistoryDelta | None = None
-        self._counts: Counts = {}
         self._has_commits = False
 
     @property
@@ -139,14 +111,11 @@ class PendingHistory:
                 self._read_all()
         else:
             self._entries = read_log(self._log.take())
-        if self._line_answer is not None:
-            self._counts = read_line_counts(self._line_answer.take())
 
     def drop(self) -> None:
         """Abandon whatever git is still doing."""
-        for answer in (self._log, self._line_answer):
-            if answer is not None:
-                answer.drop()
+        if self._log is not None:
+            self._log.drop()
 
     def write_commits(self, conn: Connection, *, repo_id: int) -> None:
         """Write the commits of a history that was read from scratch; this need not wait for the list of files.
@@ -158,7 +127,7 @@ class PendingHistory:
         if self._entries is not None:
             from clean_room_agent.indexer.history.rows import write_commits  # noqa: PLC0415 - see the first lines
 
-            write_commits(conn, repo_id, self._entries, self._counts)
+            write_commits(conn, repo_id, self._entries)
             self._has_commits = True
 
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> int:
@@ -189,30 +158,23 @@ class PendingHistory:
     def _go_on(self, conn: Connection, scope: "Scope") -> int | None:
         from clean_room_agent.indexer.history.sync import HistorySync  # noqa: PLC0415 - see the first lines
 
-        sync = HistorySync(conn, scope, self._wanted.read_commits, self._wanted.count_lines)
+        sync = HistorySync(conn, scope, self._wanted.read_commits)
         sync.find_lost()
         delta = self._delta
         if delta is not None:
             if not sync.follow(delta):
                 return None
             sync.settle_terms()
-            if self._wanted.state.line_counts:
-                sync.settle_lines(self._counts)
             keep_state(conn, self._wanted.state)
         sync.settle_pairs()
         return 0 if delta is None else len(delta.added)
 
     def _read_all(self) -> None:
-        if self._line_answer is not None:
-            self._line_answer.drop()
-        log, self._line_answer = self._wanted.start_all()
-        self._entries = read_log(log.take())
-        self._counts = {} if self._line_answer is None else read_line_counts(self._line_answer.take())
-        self._line_answer = None
+        self._entries = read_log(self._wanted.start_all().take())
 
 
 def begin_history(
-    root: Path, config: Bounds, *, head: str | None, state: HistoryState | None, line_counts: bool
+    root: Path, config: Bounds, *, head: str | None, state: HistoryState | None
 ) -> PendingHistory:
     """Start git on whatever history the index lacks, and return without waiting for it.
 
@@ -221,7 +183,6 @@ def begin_history(
         config: limits.
         head: the commit that is checked out, if any.
         state: what the index holds; None if it is empty.
-        line_counts: count the lines that each commit changed, from now on. Otherwise only if the index has them so far.
     """
     partial = lacks_contents(root)
     now = HistoryState(
@@ -229,16 +190,13 @@ def begin_history(
         bound=config.history,
         pair_bound=config.pair_bound,
         graph=graph_marks(root, partial=partial),
-        line_counts=line_counts or (state is not None and state.line_counts),
     )
     wanted = _WantedHistory(top=root, state=now, partial=partial)
     if state == now:
-        return PendingHistory(wanted, known=None, log=None, counts=None, blank=False)
+        return PendingHistory(wanted, known=None, log=None, blank=False)
     if now.head is None:
-        return PendingHistory(wanted, known=None, log=None, counts=None, blank=True)
+        return PendingHistory(wanted, known=None, log=None, blank=True)
     if state is None or state.head is None or replace(state, head=now.head) != now:
-        log, counts = wanted.start_all()
-        return PendingHistory(wanted, known=None, log=log, counts=counts, blank=False)
-    since = (now.head, f"^{state.head}")
-    log = ask_log(root, *since, limit=None, partial=partial)
-    return PendingHistory(wanted, known=state.head, log=log, counts=wanted.start_counts(*since), blank=False)
+        return PendingHistory(wanted, known=None, log=wanted.start_all(), blank=False)
+    log = ask_log(root, now.head, f"^{state.head}", limit=None, partial=partial)
+    return PendingHistory(wanted, known=state.head, log=log, blank=False)

@@ -22,8 +22,6 @@ SEARCHED_FILES = 30
 LAST_SECOND = 253_402_300_799  # of the year 9999
 Renames = Sequence[tuple[str, str]]
 """(old path, new path) of one commit."""
-Counts = Mapping[str, tuple[int, int]]
-"""Commit -> lines added, lines deleted."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
@@ -115,11 +113,11 @@ class Touches:
         return counts, newest
 
 
-def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
+def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry]) -> None:
     """Replace the history by `entries`, newest first. What they touched is written by `write_touches`."""
     history.clear_history(conn)
     numbered = list(zip(_commit_ids(entries), entries, strict=True))
-    insert_commits(conn, repo_id, reversed(numbered), counts)
+    insert_commits(conn, repo_id, reversed(numbered))
     insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
 
 
@@ -142,12 +140,10 @@ def _commit_ids(entries: Sequence[LogEntry]) -> range:
     return range(len(entries) * GAP, 0, -GAP)
 
 
-def insert_commits(
-    conn: Connection, repo_id: int, numbered: Iterable[tuple[int, LogEntry]], counts: Counts
-) -> None:
+def insert_commits(conn: Connection, repo_id: int, numbered: Iterable[tuple[int, LogEntry]]) -> None:
     """Insert the commits and their renames."""
     listed = list(numbered)
-    history.insert_commits(conn, (_commit_row(repo_id, number, entry, counts) for number, entry in listed))
+    history.insert_commits(conn, (_commit_row(repo_id, number, entry) for number, entry in listed))
     history.insert_renames(
         conn, ((number, old, new) for number, entry in listed for old, new in entry.renames)
     )
@@ -170,8 +166,6 @@ def terms_text(message: str) -> str:
     return _encode(count_terms(message))
 
 
-def _commit_row(repo_id: int, number: int, entry: LogEntry, counts: Counts) -> CommitTuple:
-    added, deleted = counts.get(entry.hash, (None, None))
+def _commit_row(repo_id: int, number: int, entry: LogEntry) -> CommitTuple:
     when = min(max(entry.timestamp, 0), LAST_SECOND)
-    changed = entry.files_changed
-    return (number, repo_id, entry.hash, entry.author, entry.message, when, changed, added, deleted)
+    return (number, repo_id, entry.hash, entry.author, entry.message, when, entry.files_changed)

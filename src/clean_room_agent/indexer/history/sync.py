@@ -30,7 +30,6 @@ from clean_room_agent.git.log import Answer, LogEntry, read_log, walk
 from clean_room_agent.indexer.history.rows import (
     GAP,
     SEARCHED_COMMITS,
-    Counts,
     PastPlaces,
     Renames,
     Scope,
@@ -173,13 +172,11 @@ class HistorySync:
         conn: Connection,
         scope: Scope,
         read_commits: Callable[[Sequence[str]], Sequence[LogEntry]],
-        count_lines: Callable[[Sequence[str]], Counts],
     ) -> None:
-        """`read_commits` and `count_lines` ask git about just these commits; one that cannot be counted is missing."""
+        """`read_commits` asks git about just these commits."""
         self._conn = conn
         self._scope = scope
         self._read_commits = read_commits
-        self._count_lines = count_lines
         self._renewed: set[int] = set()
 
     def find_lost(self) -> None:
@@ -222,16 +219,6 @@ class HistorySync:
         """Keep search terms for the newest commits only."""
         oldest = history.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
         history.drop_terms(self._conn, oldest)
-
-    def settle_lines(self, counts: Counts) -> None:
-        """Count the lines of all commits; `counts` holds those already known."""
-        uncounted = history.list_uncounted(self._conn)
-        missing = [name for name in uncounted if name not in counts]
-        found = {**counts, **self._count_lines(missing)} if missing else counts
-        history.put_line_counts(
-            self._conn,
-            [(number, *found[name]) for name, number in uncounted.items() if name in found],
-        )
 
     def _move_commits(self, moves: Sequence[Move]) -> set[int]:
         """Attribute commits to other paths; return the commits for which git must be asked again."""
@@ -316,7 +303,7 @@ class HistorySync:
     def _store_commits(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
         """Insert new commits and what they touched."""
         listed = sorted(numbered)
-        insert_commits(self._conn, self._scope.repo_id, listed, {})
+        insert_commits(self._conn, self._scope.repo_id, listed)
         history.insert_file_commits(self._conn, touches.file_commits())
         history.insert_lost_commits(self._conn, touches.lost_commits())
         counts, newest = touches.pairs(self._scope.pair_bound)

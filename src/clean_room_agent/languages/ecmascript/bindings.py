@@ -99,7 +99,7 @@ class ScriptBindings(Bindings):
             ("use.export", self._add_exports),
             ("use.default", self._bind_default_export),
             ("use.parameter", self._bind_parameter),
-            ("use.type_parameter", self._type_parameter),
+            ("use.type_parameter", self._bind_type_parameter),
             ("use.pattern", self._bind_untyped_pattern),
             ("use.declarator", self._bind_declarator),
             ("field", self._bind_field),
@@ -188,7 +188,7 @@ class ScriptBindings(Bindings):
             pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field)
         )
 
-    def _type_parameter(self, node: Node, _place: int, scope: int) -> None:
+    def _bind_type_parameter(self, node: Node, _place: int, scope: int) -> None:
         name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
         if name is not None:
             self.declared.add(name.start_byte)

@@ -95,8 +95,8 @@ CREATE TABLE commits (
     message TEXT NOT NULL,
     timestamp TEXT NOT NULL,        -- of the author, UTC, ISO 8601
     files_changed INTEGER NOT NULL, -- all files of the commit, also those that exist no more
-    insertions INTEGER,             -- NULL where lines were not counted: not 0
-    deletions INTEGER               -- NULL where lines were not counted: not 0
+    insertions INTEGER,             -- NULL: lines are not counted
+    deletions INTEGER               -- NULL: lines are not counted
 ) STRICT;
 CREATE UNIQUE INDEX commits_by_hash ON commits(repo_id, hash);
 
