@@ -2,9 +2,10 @@
 
 import pytest
 
+from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes
 from clean_room_agent.orchestrator.test_runs.gate import FAILED_BEFORE
-from clean_room_agent.report.causes import ADVICE, explain
+from clean_room_agent.report.causes import ADVICE, WORK, explain
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 TOO_WEAK = "this model is too weak"
@@ -46,6 +47,25 @@ def test_a_model_is_not_called_weak_where_the_counts_do_not_say_so(found: Causes
     ending = explain(found, TASK)
     assert TOO_WEAK not in ending.advice
     assert ending.advice
+
+
+@pytest.mark.parametrize(
+    ("prompt", "work"),
+    [
+        ("function", "for these edits"),
+        ("fill", "for these edits"),
+        ("step_design", "for planning"),
+        ("goal_test", "to write a test of the task"),
+        ("scope_batch", "to judge"),
+    ],
+)
+def test_a_weak_model_is_told_for_the_work_that_failed(prompt: str, work: str) -> None:
+    ending = explain(causes((prompt, Cause.UNREADABLE, 4, 4)), TASK)
+    assert ending.advice.startswith(f"{TOO_WEAK} {work}")
+
+
+def test_each_prompt_has_its_work() -> None:
+    assert set(WORK) == {*BY_NAME}
 
 
 def test_what_stood_nearest_to_the_end_comes_first() -> None:

@@ -12,14 +12,25 @@ from clean_room_agent.orchestrator.test_runs.gate import FAILED_BEFORE
 from clean_room_agent.report.summary import Ending
 from clean_room_agent.report.trace import RunTrace
 
-WORK: Mapping[str, str] = {
-    "implement": "editing",
-    **dict.fromkeys(("meta_plan", "part_plan", "adjustment", "doctor"), "planning"),
-    "enrichment": "describing",
-}
-"""The work that a prompt does; every other prompt judges what belongs in the context."""
 JUDGING = "judging"
-NEAREST = ("editing", "planning", "describing", JUDGING)
+PROMPTS_BY_WORK: Mapping[str, tuple[str, ...]] = {
+    "editing": ("implement", "function", "lines", "fill"),
+    "planning": (
+        *("meta_plan", "change_points", "same_part", "part_dependency"),
+        *("part_plan", "symbol_targets", "step_design", "step_dependency", "doctor"),
+        *("adjustment", "adjustment_step_viability", "adjustment_root_cause"),
+        *("adjustment_new_step", "adjustment_finalize"),
+    ),
+    "testing": ("goal_test",),
+    "describing": ("enrichment",),
+    JUDGING: (
+        *("task_analysis", "scope_judgment", "scope_batch", "piece_judgment", "precision_batch"),
+        *("refilter", "goal_check"),
+    ),
+}
+WORK: Mapping[str, str] = {name: work for work, names in PROMPTS_BY_WORK.items() for name in names}
+"""The work that a prompt does. A prompt of an earlier build, which a record may name, counts as judging."""
+NEAREST = ("editing", "planning", "testing", "describing", JUDGING)
 """From the end of a task to its beginning."""
 WEAK_COUNT = 3
 WEAK_SHARE = 0.75
@@ -30,6 +41,7 @@ WEAK: Mapping[str, str] = {
     "planning": f"this model is too weak for planning at this window; try a larger one, or {WRITE_THE_PLAN}",
     "editing": "this model is too weak for these edits; try a larger one as [models] coding, "
     f"or give it smaller steps: {WRITE_THE_PLAN}",
+    "testing": "this model is too weak to write a test of the task; give one: `--check CODE` or `--test NODE-ID`",
     "describing": "this model is too weak to describe files at this window; try a larger one: "
     "enrichment in [models.overrides]",
     JUDGING: "this model is too weak to judge what the task needs; try a larger one as [models] classifier or reasoning",
