@@ -17,7 +17,7 @@ from clean_room_agent.db.raw.failure_causes import CauseCount
 from clean_room_agent.db.raw.runs import EventRow
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.json_values import from_json
-from clean_room_agent.orchestrator.finishing import Touched
+from clean_room_agent.orchestrator.changed_tests import Touched
 from clean_room_agent.report.run_list import COLOURS
 from clean_room_agent.report.trace import RunTrace
 from clean_room_agent.report.validation import counts_of
