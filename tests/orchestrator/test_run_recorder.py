@@ -27,8 +27,8 @@ def recorder_of(project: MemoryProject) -> RunRecorder:
 
 
 def test_the_coder_answers_an_attempt_and_the_reasoning_model_a_plan() -> None:
-    assert STEP.role == "coding"
-    assert PassHeader(kind=PassType.ADJUST, pass_id="x", title="x").role == "reasoning"
+    assert STEP.kind.role == "coding"
+    assert PassType.ADJUST.role == "reasoning"
 
 
 def test_a_pass_is_on_record_when_it_begins_and_when_it_ends(project: MemoryProject) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.context import RefinementRequest
+from clean_room_agent.artifacts.context import RefinementRequest, Role
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
 
@@ -123,6 +123,15 @@ class PassType(StrEnum):
     """One attempt at a step, or the whole of the direct route."""
     ADJUST = "adjust"
     """Revises what remains of a part, after each of its steps."""
+
+    @property
+    def role(self) -> Role:
+        """Of the model that answers the main question of such a pass."""
+        match self:  # a new value has to be named here, else mypy misses a return
+            case PassType.IMPLEMENT:
+                return "coding"
+            case PassType.META_PLAN | PassType.PART_PLAN | PassType.ADJUST:
+                return "reasoning"
 
 
 class PassResult(Struct, frozen=True, kw_only=True):

@@ -95,7 +95,8 @@ class Language(Protocol):
     nodes: Nodes
     explicit_exports: bool = False
     """Whether an import leads to one file, whatever it takes from there, and a module offers only what it exports; else
-    others see every name of a module, and an import depends on the files that define what it takes."""
+    others see every name of a module, and an import depends on the files that define what it takes. A language that fills `modules`,
+    and not `read_names`, sets it: without names, no import leads anywhere else."""
 
     own_package: str = ""
     """The target that stands for the package of a file, where all files of a folder share their names, and members of a

@@ -140,7 +140,8 @@ class TestRunner(Protocol):
     holder: str = r"(?!)"
     """A pattern of names under which it reports failures outside of tests."""
     absent: str = r"(?!)"
-    """A pattern of what is said of a module that is not there."""
+    """A pattern of what is said of a module that is not there. One pattern is made of all runners', so a group's name may stand in one
+    alone; what the groups mean is in `package_of` (`orchestrator/test_runs/missing_modules.py`)."""
 
     def detect(self, files: RepositoryFiles) -> str:
         """The command that runs the repository's tests; "" if its files don't show that this runner does."""

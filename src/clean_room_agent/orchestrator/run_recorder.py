@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import Judgment, RefinementRequest, Role
+from clean_room_agent.artifacts.context import Judgment, RefinementRequest
 from clean_room_agent.artifacts.goals import GoalOutcome
 from clean_room_agent.artifacts.outcomes import Action, EventKind, PassResult, PassType, RunStatus
 from clean_room_agent.db.raw import calls, passes, runs
@@ -34,11 +34,6 @@ class PassHeader(Struct, frozen=True, kw_only=True):
     step_id: str = ""
     model: str = ""
     """The tag of the model that replaces the configured one; "" for none."""
-
-    @property
-    def role(self) -> Role:
-        """Of the model that answers the pass's main question."""
-        return "coding" if self.kind is PassType.IMPLEMENT else "reasoning"
 
 
 class PassEnd(Struct, frozen=True, kw_only=True):
@@ -156,12 +151,13 @@ class RunRecorder:
         """Record that the pass begins, and return its row. The observer is not notified of a `known` one, which was done before
         this process began and is only read back.
         """
-        window = self._router.window(header.role)
+        role = header.kind.role
+        window = self._router.window(role)
         row = passes.TaskRunRow(
             task_id=header.pass_id,
             repo_path=self._run.repo_path,
             mode="implement" if header.kind is PassType.IMPLEMENT else "plan",
-            execute_model=self._router.resolve(header.role, header.kind.value, tag=header.model).tag,
+            execute_model=self._router.resolve(role, header.kind.value, tag=header.model).tag,
             context_window=window.context,
             reserved_tokens=window.reserved,
             stages=self._stages,
