@@ -127,7 +127,7 @@ class PassType(StrEnum):
     @property
     def role(self) -> Role:
         """Of the model that answers the main question of such a pass."""
-        match self:  # a new value has to be named here, else mypy misses a return
+        match self:  # mypy reports a missing return for a value that is not named here
             case PassType.IMPLEMENT:
                 return "coding"
             case PassType.META_PLAN | PassType.PART_PLAN | PassType.ADJUST:

@@ -61,7 +61,7 @@ class _WantedHistory(Struct, frozen=True, kw_only=True):
     state: HistoryState
     partial: bool
 
-    def start_all(self) -> Answer:
+    def start_log(self) -> Answer:
         """Start git on the log."""
         return ask_log(self.top, self.state.head or "", limit=self.state.bound, partial=self.partial)
 
@@ -170,7 +170,7 @@ class PendingHistory:
         return 0 if delta is None else len(delta.added)
 
     def _read_all(self) -> None:
-        self._entries = read_log(self._wanted.start_all().take())
+        self._entries = read_log(self._wanted.start_log().take())
 
 
 def begin_history(
@@ -197,6 +197,6 @@ def begin_history(
     if now.head is None:
         return PendingHistory(wanted, known=None, log=None, blank=True)
     if state is None or state.head is None or replace(state, head=now.head) != now:
-        return PendingHistory(wanted, known=None, log=wanted.start_all(), blank=False)
+        return PendingHistory(wanted, known=None, log=wanted.start_log(), blank=False)
     log = ask_log(root, now.head, f"^{state.head}", limit=None, partial=partial)
     return PendingHistory(wanted, known=state.head, log=log, blank=False)
