@@ -1,14 +1,14 @@
 """Which forms repair one-line faults, and with how many answer tokens: the right place is given, nothing is planned.
 
-    python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--only TEXT,...] [--forms NAME,...] [--faults N [--skip N]] [--tokens N]
+    python -m benchmarks.real.forms WORK MIRRORS [--split dev|test] [--only TEXT,...] [--forms NAME,...] [--faults N [--skip N]]
+                                    [--tokens N]
                                     [--model NAME | --base-url URL --model NAME] [--against NAME] [--slots N] [--threads N]
                                     [--write]
 
 WORK and MIRRORS as for `python -m benchmarks.real`. The faults are those of `seeded.py`: a documented definition with one
 mutation; the goal is one example that fails. Requests are sent in the order in which the form makes them, until a candidate
-turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. Where that is a large change, or bypasses
-what was there, a few more gaps are asked for, as in a run whose goal stands only in words, and the smallest green one counts; one
-that bypasses something only where no other is green, and then a run would not claim it ("in doubt"). It is right if all
+turns the goal green and breaks no example that held, or `--tokens` answer tokens are spent. Where that is a large change, a few
+more gaps are asked for, as in a run whose goal stands only in words, and the smallest green one counts. It is right if all
 examples hold, which nothing but the judge knows. Each answer is kept in WORK under what was asked, so a second run asks only what the
 first did not, and an order can be tried without a model. `--against` compares with the kept answers of another model, such as the
 base of an adapter that the server answers with: the same faults, the same bound of tokens, exact McNemar.
@@ -41,7 +41,6 @@ from clean_room_agent.execute.forms import masked, worded
 from clean_room_agent.execute.forms.masks import Mask
 from clean_room_agent.execute.forms.openings import Opening
 from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
-from clean_room_agent.languages.registry import language_at
 from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
@@ -83,13 +82,6 @@ class Try(Struct, frozen=True, kw_only=True):
     reason: str = ""
     changed: int = 0
     """Tokens that a green one adds and takes away."""
-    is_doubtful: bool = False
-    """Whether a green one bypasses what was there: a run ends unproven with it."""
-
-    @property
-    def is_claimed_wrong(self) -> bool:
-        """Whether a run would call it complete, and it is wrong."""
-        return self.outcome == "wrong" and not self.is_doubtful
 
 
 Results = dict[str, list[tuple[SeededFault, list[Try]]]]
@@ -216,8 +208,6 @@ def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, mo
         outcome, reason = _outcome(done, seen, fault, judge)
         green = outcome in GREEN and not isinstance(done, Refused)
         changed = changed_tokens(_diff(fault.bad, done)) if green else 0  # type: ignore[arg-type]
-        language = language_at(fault.path) if green else None
-        doubtful = language is not None and bool(language.bypassed(fault.name, fault.bad, done))  # type: ignore[arg-type]
         tries.append(
             Try(
                 form=form,
@@ -228,10 +218,9 @@ def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, mo
                 outcome=outcome,
                 reason=reason,
                 changed=changed,
-                is_doubtful=doubtful,
             )
         )
-        if green and (form != "masked" or (changed <= SMALL and not doubtful)):
+        if green and (form != "masked" or changed <= SMALL):
             break
         if green and left < 0:
             left = RIVAL_ROUNDS * MASKED_AT_A_TIME
@@ -239,14 +228,10 @@ def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, mo
 
 
 def end_of(tries: Sequence[Try]) -> Try:
-    """How it ended: with the smallest change of those that are green and, if there are such, bypass nothing, after all that was
-    asked.
-    """
+    """How it ended: with the smallest change of those that are green, after all that was asked."""
     green = [one for one in tries if one.outcome in GREEN]
     return (
-        msgspec.structs.replace(
-            min(green, key=lambda one: (one.is_doubtful, one.changed)), tokens=tries[-1].tokens
-        )
+        msgspec.structs.replace(min(green, key=lambda one: one.changed), tokens=tries[-1].tokens)
         if green
         else tries[-1]
     )
@@ -264,7 +249,7 @@ def against(own: Results, other: Results, name: str, most: int) -> str:
         right = [tuple(end.outcome == "right" and end.tokens <= most for end in pair) for pair in pairs]
         here, there = (sum(pair[side] and not pair[1 - side] for pair in right) for side in (0, 1))
         first, second = (sum(pair[side] for pair in right) for side in (0, 1))
-        wrong, others = (sum(pair[side].is_claimed_wrong for pair in pairs) for side in (0, 1))
+        wrong, others = (sum(pair[side].outcome == "wrong" for pair in pairs) for side in (0, 1))
         p = mcnemar(here, there)
         lines.append(
             f"| {form} | {len(pairs)} | {first} | {second} | {here} | {there} | {p:.3f} | {wrong} | {others} |"
@@ -295,23 +280,21 @@ def page(results: Results) -> str:
     text = [
         "| form | faults | "
         + " | ".join(f"right ≤ {n} tokens" for n in BUDGETS)
-        + " | green but wrong | in doubt (of these right) | tokens |"
+        + " | green but wrong | tokens |"
     ]
-    text.append("|---|---|" + "---|" * (len(BUDGETS) + 3))
+    text.append("|---|---|" + "---|" * (len(BUDGETS) + 2))
     for form, rows in results.items():
         ends = [end_of(tries) for _, tries in rows if tries]
         right = [sum(end.outcome == "right" and end.tokens <= most for end in ends) for most in BUDGETS]
-        wrong = sum(end.is_claimed_wrong for end in ends)
-        doubted = [end.outcome for end in ends if end.is_doubtful]
-        doubt = f"{len(doubted)} ({doubted.count('right')})"
+        wrong = sum(end.outcome == "wrong" for end in ends)
         spent = statistics.mean(end.tokens for end in ends) if ends else 0
         shares = " | ".join(f"{n} ({100 * n // max(len(rows), 1)} %)" for n in right)
-        text.append(f"| {form} | {len(rows)} | {shares} | {wrong} | {doubt} | {spent:.0f} |")
+        text.append(f"| {form} | {len(rows)} | {shares} | {wrong} | {spent:.0f} |")
         newer = [end_of(tries) for fault, tries in rows if fault.new and tries]
         counts = [sum(end.outcome == "right" and end.tokens <= most for end in newer) for most in BUDGETS]
-        wrong = sum(end.is_claimed_wrong for end in newer)
+        wrong = sum(end.outcome == "wrong" for end in newer)
         cells = " | ".join(str(count) for count in counts)
-        text.append(f"| {form}, newer definitions | {len(newer)} | {cells} | {wrong} | | |")
+        text.append(f"| {form}, newer definitions | {len(newer)} | {cells} | {wrong} | |")
     text += [
         "",
         "| form | told | mask | draw | asked | right | wrong | broken | red | same | refused | cut | again |",

@@ -164,10 +164,6 @@ class Language(Protocol):
         """
         return None
 
-    def bypassed(self, symbol: str, before: str, after: str) -> str:
-        """What of the definition `symbol` has an effect in the text `before` and none in `after`, in words; "" for nothing known."""
-        return ""
-
     def stated_test(self, call: str, wanted: str, error: str) -> str:
         """A test that says what a call should give, or which error it should raise, as code; "" if there is no usual one."""
         return ""

@@ -1,6 +1,5 @@
 """Which of several candidates counts."""
 
-from msgspec.structs import replace
 from testing.runs.memory_run import pytest_run
 
 from clean_room_agent.orchestrator.direct.candidates import Answered, TriedAnswer, choose, likeliest_first
@@ -46,10 +45,3 @@ def test_of_several_that_hold_the_one_that_changes_least_is_chosen() -> None:
     other = candidate(2, '-s = str("ascii", s)\n+s = s.decode("utf-8")', -0.1)
     assert chosen(swapped, other) == 1
     assert chosen(other, swapped) == 1
-
-
-def test_one_that_bypasses_what_was_there_counts_only_where_none_does_without() -> None:
-    small = replace(candidate(1, "+a", -0.1), bypassed="a part of f is never reached")
-    large = candidate(2, "+a b c d", -0.5)
-    assert chosen(small, large) == 2
-    assert chosen(small) == 1

@@ -218,15 +218,6 @@ def test_nothing_is_asked_beside_what_a_test_proves_or_what_cannot_be_smaller(go
     assert all(one.is_smaller for questions in asked for one in questions)
 
 
-def test_beside_a_small_change_that_bypasses_what_was_there_gaps_are_asked_for() -> None:
-    candidates: list[TriedAnswer] = []
-    asked = rounds(candidates, TOTAL)
-    first = next(asked)
-    small = held(first[0].item, TEXT.replace("result = 1", "result = 0"))
-    candidates.append(replace(small, bypassed="total no longer uses values"))
-    assert any(item.startswith("a.py::total masked") for questions in asked for item in items(questions))
-
-
 def test_beside_a_stub_that_is_written_nothing_is_asked() -> None:
     candidates: list[TriedAnswer] = []
     asked = rounds(candidates, LATER)

@@ -327,20 +327,9 @@ RIGHT = "    return [cents // people + (i < cents % people) for i in range(peopl
 SPECIAL = "    return [cents // people + (i < cents % people and cents == 100) for i in range(people)]\n"
 
 
-BYPASSING = f"{SPECIAL}    return []\n"
-
-
-@pytest.mark.parametrize(
-    ("texts", "doubt"),
-    [
-        ((RIGHT, SPECIAL), "gives [34, 34, 33] with this change, [33, 33, 33] with another"),
-        ((RIGHT, RIGHT.replace("(i <", "int(i <")), ""),
-        ((BYPASSING, BYPASSING), "a part of split is never reached with this change"),
-        ((BYPASSING, RIGHT), "gives [34, 34, 33] with this change, [33, 33, 33] with another"),
-    ],
-)
-def test_a_change_that_only_the_words_show_to_be_right_may_be_in_doubt(
-    tmp_path: Path, texts: tuple[str, str], doubt: str
+@pytest.mark.parametrize("texts", [(RIGHT, SPECIAL), (RIGHT, RIGHT.replace("(i <", "int(i <"))])
+def test_two_changes_that_hold_and_differ_beside_the_goals_call_are_a_doubt(
+    tmp_path: Path, texts: tuple[str, str]
 ) -> None:
     words = "`split(100, 3)` gives [33, 33, 33] but it should give [34, 33, 33]"
     with memory_till(tmp_path, GREEN, task=words) as till:
@@ -360,8 +349,10 @@ def test_a_change_that_only_the_words_show_to_be_right_may_be_in_doubt(
         ]
         direct = Direct(goals=goals, base=at_base.standard, places=("split",), limit=1_000)
         assert try_direct(run, direct, lambda _: [questions])
-        assert doubt in run.progress.doubt
-        assert bool(run.progress.doubt) == bool(doubt)
+        if texts[1] == SPECIAL:
+            assert "gives [34, 34, 33] with this change, [33, 33, 33] with another" in run.progress.doubt
+        else:
+            assert run.progress.doubt == ""
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,6 @@ class Python(Language):
             return None
         return (1, "") if error is None else (error.lineno or 1, error.msg)
 
-    def bypassed(self, symbol: str, before: str, after: str) -> str:
-        """Code that is never reached, and parameters that are no longer used."""
-        from clean_room_agent.languages.python.bypassed import bypassed
-
-        return bypassed(symbol, before, after)
-
     def stated_test(self, call: str, wanted: str, error: str) -> str:
         """As pytest reads it."""
         return f"with pytest.raises({error}):\n    {call}" if error else f"assert {call} == {wanted}"

@@ -86,8 +86,6 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     commit: str = ""
     diff: str = ""
     goals: GoalRun | None = None
-    bypassed: str = ""
-    """What of the definition has no effect any more, in words; "" for nothing known."""
     broken: str = ""
     """What it breaks though more goal tests are green: a documented example, tests that passed; "" for nothing."""
     judgment: ChangeJudgment | None = None
@@ -114,11 +112,8 @@ def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:
 
 
 def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
-    """Of those that hold, the smallest of the changes that most of them make, the likeliest of those alike; None if none holds.
-    One that bypasses what was there counts only where none does without.
-    """
+    """Of those that hold, the smallest of the changes that most of them make, the likeliest of those alike; None if none holds."""
     held = [one for one in candidates if one.holds]
-    held = [one for one in held if not one.bypassed] or held
     if not held:
         return None
     diffs = [normalised_diff(one.diff) for one in held]

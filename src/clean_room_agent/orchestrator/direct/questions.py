@@ -173,9 +173,7 @@ class Questions:
                 tried.append(best)
                 yield self._smaller_questions(best)
                 best = choose(candidates)
-            settled = best is not None and (
-                (size_of(best) <= SMALL and not best.bypassed) or self._is_whole(best)
-            )
+            settled = best is not None and (size_of(best) <= SMALL or self._is_whole(best))
             if not left or settled or any(goal.trust == "proof" for goal in self._assignment.goals):
                 return
             gaps = next((questions for questions in more if questions), [])

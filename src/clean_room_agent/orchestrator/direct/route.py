@@ -22,7 +22,6 @@ from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRo
 from clean_room_agent.errors import ModelError, WindowExceeded
 from clean_room_agent.execute.forms.place import Assignment, class_to_write, place_of
 from clean_room_agent.execute.goal_prompts import observed_text, rank_places
-from clean_room_agent.languages.registry import language_at
 from clean_room_agent.languages.test_names import file_part, is_in
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.direct.candidates import (
@@ -257,7 +256,7 @@ class Ended(Struct, frozen=True, kw_only=True):
     path: str = ""
     symbol: str = ""
     doubt: str = ""
-    """Why the goal tests do not show that it is right, in words; "" if there is no reason to doubt it."""
+    """What tells it from another candidate that holds as well, in words; "" if nothing is known to."""
     tried: tuple[Tried, ...] = ()
     """If none holds: what was tried."""
 
@@ -442,13 +441,7 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-            one = replace(one, bypassed=self._what_it_bypasses(one))
         return replace(one, commit=commit, judgment=ChangeJudgment(tests=tests, verdict=verdict))
-
-    def _what_it_bypasses(self, one: TriedAnswer) -> str:
-        language = language_at(one.path)
-        head = self._run.commits.tree().texts((one.path,))[0].get(one.path, "")
-        return language.bypassed(one.symbol, head, one.text) if language else ""
 
     def _with_what_it_breaks(self, one: TriedAnswer) -> TriedAnswer:
         """The candidate, from which it may be gone on, with the tests that passed and fail with it."""
@@ -507,15 +500,15 @@ class _Route:
         )
 
     def _describe_doubt(self, best: TriedAnswer) -> str:
-        """Why goal tests that only the task's words gave do not show that the best is right: a call for which another candidate
-        that holds gives something else, or what the best bypasses; "" for no reason.
+        """A call for which another candidate that holds gives something else than the best, where only the task's words show
+        that either is right; "" if there is none.
         """
         run, base = self._run, self._direct.base
         goals = self._direct.goals.tests
-        if any(goal.trust == "proof" for goal in goals):
-            return ""
         others = [one for one in self._candidates if one.holds and one is not best][:MOST_SUITES]
-        calls = beside_goals(run, base, goals) if others else ()
+        if not others or any(goal.trust == "proof" for goal in goals):
+            return ""
+        calls = beside_goals(run, base, goals)
         values = values_of(run, base, calls, best.commit)
         for one in others:
             for call, value in values_of(run, base, calls, one.commit).items():
@@ -524,9 +517,7 @@ class _Route:
                         f"{call} {gives(values[call])} with this change, {value} with another that does as well "
                         f"(candidate {one.number}); --check 'assert {call} == …' decides"
                     )
-        return (
-            f"{best.bypassed} with this change; --check with one more call decides" if best.bypassed else ""
-        )
+        return ""
 
     def _ended_with_best(self, best: TriedAnswer) -> Ended:
         assert best.judgment is not None, "only what passed its tests holds"
