@@ -433,6 +433,34 @@ def test_one_case_of_a_parametrised_test_is_traced_and_a_tracer_gets_its_slot_ba
     )
 
 
+MANY = """
+import unittest
+from shop import half
+
+class Many(unittest.TestCase):
+    pass
+
+for number in range(302):
+    setattr(Many, f"test_{number:03}", lambda self: self.assertEqual(half(4), 3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "head", "which"),
+    [(PYTEST, "test_many.py::Many::", "pytest"), (f"{UNITTEST} test_many", "test_many.Many.", "unittest")],
+)
+def test_of_more_tests_than_are_traced_it_is_told_that_they_are_not(
+    tmp_path: Path, command: str, head: str, which: str
+) -> None:
+    runner = runner_in(
+        tmp_path, {"shop.py": "def half(n):\n    return n // 2\n", "test_many.py": MANY}, command
+    )
+    red = [f"{head}test_{number:03}" for number in range(302)]
+    trace_goals(runner, red, (), run_of(command, red, (), which))
+    told = [(len(one.functions), one.problem) for one in read_trace_records(runner.report)[0]]
+    assert told == [(1, "")] * 300 + [(0, "too many tests")] * 2
+
+
 def test_a_command_is_traced_in_all_its_python_processes(tmp_path: Path) -> None:
     files = {"shop.py": "def price(n):\n    cents = n * 100\n    return cents\n", "run.py": RUN}
     runner = runner_in(tmp_path, files)

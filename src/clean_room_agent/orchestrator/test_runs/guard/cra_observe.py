@@ -93,7 +93,7 @@ def open_test(name: str) -> None:
     current[:] = [calls.TestUnderWay(name, values=name not in state["plain"])]
     suspended.clear()
     if state["told"] >= MAX_TESTS or now > state["ends"]:
-        current[0].problem = "the time for tracing was over" if current > state["ends"] else "too many tests"
+        current[0].problem = "the time for tracing was over" if now > state["ends"] else "too many tests"
 
 
 def close_test() -> None:
