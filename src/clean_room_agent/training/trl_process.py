@@ -1,6 +1,6 @@
 """The trainer process: rows in, an adapter out. Run as a script without this package; only its exit codes are imported.
 
-python trl_process.py SETTINGS.json: SETTINGS are those of `train.Job`. On standard output, a line of JSON for each
+python trl_process.py SETTINGS.json: SETTINGS are those of `train.TrainingJob`. On standard output, a line of JSON for each
 event, after `@`: `{"event": "tokenised" | "step" | "done", ...}`; all other lines are output of libraries. It exits
 with 3 if a row does not fit, and with 4 if a library is missing; the last line of standard error says why.
 

@@ -466,7 +466,7 @@ def run_tests(
     left_out: Collection[str] = (),
 ) -> TestRun:
     """Run `command` in `cwd` with the shell, and leave none of its processes running. unittest is asked to name each
-    test. `env` comes from `environment.test_environment` with the same `report`, the file for pytest's results; an
+    test. `env` comes from `test_commands.test_environment` with the same `report`, the file for pytest's results; an
     older file there is deleted first. `timeout` is in seconds, `bound` in bytes per stream. Paths below `cwd` and
     `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in that, where `cwd` is
     mounted at the place that the sandbox chooses. `left_out` are tests and files
