@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clean_room_agent.training.trl_process import ROW_CANNOT, Rendering, tokenised
+from clean_room_agent.training.trl_process import ROW_CANNOT, Rendering, kept, tokenised
 
 MARKS = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|endoftext|>")
 WIDE = (*MARKS, "<|repo_name|>", "<|file_sep|>")
@@ -15,6 +15,12 @@ ROW = {
     "stage": "fill",
     "prompt": [{"role": "user", "content": "total = 0\n <<GAP>>\nreturn total\n"}],
     "completion": [{"role": "assistant", "content": " total += 1"}],
+}
+PAIR = {
+    **ROW,
+    "chosen": ROW["completion"],
+    "rejected": [{"role": "assistant", "content": " total -= 1"}],
+    "label": True,
 }
 JOB = {"kind": "sft", "max_length": 99}
 
@@ -55,14 +61,31 @@ def test_a_gap_is_rendered_with_the_marks_of_its_model_as_servers_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "job", "why"),
-    [((), JOB, "no marks for gaps"), (MARKS, {**JOB, "kind": "dpo"}, "only supervised")],
+    ("kind", "row"),
+    [
+        ("dpo", {"chosen": " total += 1<|endoftext|>", "rejected": " total -= 1<|endoftext|>"}),
+        ("kto", {"completion": " total += 1<|endoftext|>", "label": True}),
+    ],
 )
-def test_a_gap_that_cannot_be_trained_ends_the_training(
-    marks: tuple[str, ...], job: Mapping[str, Any], why: str, capsys: pytest.CaptureFixture[str]
+def test_pairs_and_labelled_answers_of_gaps_are_told_with_the_same_marks(
+    kind: str, row: Mapping[str, Any]
 ) -> None:
-    row = {**ROW, "chosen": ROW["completion"], "rejected": ROW["completion"]}
+    words, job = Words(*MARKS), {**JOB, "kind": kind}
+    assert tokenised([dict(PAIR)], Rendering(words, {}), job, "train")
+    asked = "<|fim_prefix|>total = 0\n <|fim_suffix|>\nreturn total\n<|fim_middle|>"
+    assert kept([dict(PAIR)], Rendering(words, {}), job) == [{"prompt": asked, **row}]
+
+
+def test_gaps_for_which_a_base_has_no_marks_cannot_be_trained(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        rendered(Words(*marks), row, job)
+        rendered(Words())
     assert ended.value.code == ROW_CANNOT
-    assert why in capsys.readouterr().err
+    assert "no marks for gaps" in capsys.readouterr().err
+
+
+def test_a_pair_in_whose_text_a_mark_stands_cannot_be_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {**PAIR, "rejected": [{"role": "assistant", "content": " <|endoftext|>"}]}
+    with pytest.raises(SystemExit) as ended:
+        tokenised([row], Rendering(Words(*MARKS), {}), {**JOB, "kind": "dpo"}, "train")
+    assert ended.value.code == ROW_CANNOT
+    assert "row r1 of train has a mark of the base in its own text" in capsys.readouterr().err

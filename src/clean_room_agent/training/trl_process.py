@@ -75,20 +75,41 @@ class Rendering:
 
     def gap(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
         """The tokens of a gap as servers make them of what is around it, and of its text including its end."""
-        known: dict[str, int] = self._tokenizer.get_vocab()
+        vocabulary = self._tokenizer.get_vocab()
+        asked = [
+            id_
+            for at, text in enumerate(self._gap_pieces(prompt))
+            for id_ in ([vocabulary[text]] if at % 2 == 0 else self._token_ids(text))
+        ]
+        return asked, [*self._token_ids(completion[-1]["content"]), vocabulary[self.gap_end]]
+
+    def gap_text(self, prompt: Chat) -> str:
+        """A gap as one text with its marks, for trainers that make the tokens themselves."""
+        return "".join(self._gap_pieces(prompt))
+
+    @property
+    def gap_end(self) -> str:
+        """What ends the text of a gap."""
+        known: str = END if END in self._tokenizer.get_vocab() else self._tokenizer.eos_token
+        return known
+
+    def has_mark(self, prompt: Chat, completion: Chat) -> bool:
+        """Whether a mark of a gap stands in what is around it or in its text, which a tokenizer would take for one."""
+        marks = {*self._gap_pieces(prompt)[::2], self.gap_end}
+        return any(mark in chat[-1]["content"] for mark in marks for chat in (prompt, completion))
+
+    def _gap_pieces(self, prompt: Chat) -> list[str]:
+        """A mark, a text, and so on, up to the last mark."""
+        known = self._tokenizer.get_vocab()
         marks = next((marks for marks in MARKS if all(mark in known for mark in marks)), None)
         if marks is None:
             give_up(
                 ROW_CANNOT, "the base has no marks for gaps that are known here: it cannot learn to fill them"
             )
         before, _, behind = prompt[-1]["content"].partition(GAP)
-        first, second, last = (known[mark] for mark in marks)
-        asked = [
-            id_ for mark, text in FRONT if mark in known for id_ in (known[mark], *self._token_ids(text))
-        ]
-        asked += [first, *self._token_ids(before), second, *self._token_ids(behind), last]
-        end = END if END in known else self._tokenizer.eos_token
-        return asked, [*self._token_ids(completion[-1]["content"]), known[end]]
+        front = [piece for mark, text in FRONT if mark in known for piece in (mark, text)]
+        first, second, last = marks
+        return [*front, first, before, second, behind, last]
 
     def _render_chat(self, chat: Chat, *, add_generation_prompt: bool) -> str:
         text: str = self._tokenizer.apply_chat_template(
@@ -118,10 +139,6 @@ def tokenised(
     answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
     tokens = 0
     for row in rows:
-        if row["stage"] == FILL and job["kind"] != "sft":
-            give_up(
-                ROW_CANNOT, f"row {row['id']} of {what} asks for the text of a gap: only supervised rows do"
-            )
         render = rendering.gap if row["stage"] == FILL else rendering.halves
         for name in answers:
             before, behind = render(row["prompt"], row[name])
@@ -132,19 +149,27 @@ def tokenised(
                     f"row {row['id']} of {what} has {length} tokens, of which {len(behind)} are its answer; "
                     f"max_length is {job['max_length']}: it would be truncated",
                 )
+            if row["stage"] == FILL and rendering.has_mark(row["prompt"], row[name]):
+                give_up(ROW_CANNOT, f"row {row['id']} of {what} has a mark of the base in its own text")
             tokens += length
         found.append({"input_ids": before + behind, "labels": [-100] * len(before) + behind})
     tell("tokenised", what=what, rows=len(found), tokens=tokens)
     return found
 
 
-def kept(rows: list[dict[str, Any]], job: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows in the form that TRL tokenises itself: pairs and labelled answers."""
-    names = ("prompt", "chosen", "rejected") if job["kind"] == "dpo" else ("prompt", "completion", "label")
-    return [
-        {name: row[name] for name in names} | {"chat_template_kwargs": job["template_options"]}
-        for row in rows
-    ]
+def kept(rows: list[dict[str, Any]], rendering: Rendering, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows in the form that TRL tokenises itself: pairs and labelled answers. Gaps are texts, and end as gaps do."""
+    answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
+    found = []
+    for row in rows:
+        label = {} if job["kind"] == "dpo" else {"label": row["label"]}
+        if row["stage"] == FILL:
+            texts = {name: row[name][-1]["content"] + rendering.gap_end for name in answers}
+            found.append({"prompt": rendering.gap_text(row["prompt"]), **texts, **label})
+        else:
+            chats = {name: row[name] for name in ("prompt", *answers)}
+            found.append({**chats, **label, "chat_template_kwargs": job["template_options"]})
+    return found
 
 
 def load_base(job: dict[str, Any]) -> Any:
@@ -257,7 +282,9 @@ def main() -> None:
     rendering = Rendering(tokenizer, job["template_options"])
     raw = read_rows(Path(job["rows"]))
     whole = tokenised(raw, rendering, job, "train")
-    rows = datasets.Dataset.from_list(whole if job["kind"] == "sft" else kept(raw, job))
+    rows = datasets.Dataset.from_list(whole if job["kind"] == "sft" else kept(raw, rendering, job))
+    if any(row["stage"] == FILL for row in raw):
+        tokenizer.eos_token = rendering.gap_end  # else TRL puts the end of a chat behind it
     model = load_base(job)
     steps = steps_of(job, len(raw))
     trainer = trainer_of(job, rows, model, tokenizer, steps)
