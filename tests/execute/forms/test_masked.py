@@ -443,6 +443,22 @@ def test_of_a_long_definition_what_is_near_is_shown() -> None:
     assert estimate(wide.fill.after) <= 500
 
 
+def test_of_a_long_definition_what_explains_the_lines_near_is_shown_too() -> None:
+    filler = "            print(values)\n" * 60
+    text = TEXT.replace(
+        "        total = sum(values)\n",
+        "        factor = 2\n        other = 3\n        for value in values:\n"
+        f"            unit = value\n{filler}            total = unit * factor\n",
+    )
+    line = text.split("\n").index("            total = unit * factor") + 1
+    place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=line + 3, lines=(line,))
+    told = next(masked.requests(place, text, ASSIGNMENT)).fill.shown
+    assert (
+        "        factor = 2\n        for value in values:\n            unit = value\n            print" in told
+    )
+    assert told.count("print") < 60
+
+
 @pytest.mark.parametrize(
     ("place", "text", "right"),
     [

@@ -12,7 +12,7 @@ be taken out:
 import heapq
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -40,15 +40,19 @@ from clean_room_agent.execute.forms.place import (
     shown,
     wrapped,
 )
+from clean_room_agent.languages.outline import IDENTIFIERS
 from clean_room_agent.languages.registry import language_at
 from clean_room_agent.llm.filling import FillRequest
 from clean_room_agent.llm.token_estimator import count_pieces, estimate
+from clean_room_agent.syntax import node_text, walk
 
 NEAR, WIDE = (150, 80), (500, 250)
 """Tokens of the lines before a mask, and behind it, that are shown, nearest first; behind it fewer, as some servers read less
 there. Near ones were enough for 13 of the 14 planted faults that the first telling repaired with all of these lines, at half
 the tokens in long definitions; the later tellings, which are few, show more.
 """
+EXPLAINING = 80
+"""Tokens of lines further above that say what stands near a mask."""
 MOST_GOALS = 2
 WARM = 2
 """Drawn answers for a line, after the likeliest ones of all its masks."""
@@ -129,7 +133,7 @@ def requests(
     if visible is None:
         return
     tellings = _usable_tellings(assignment)
-    builder = _Builder(parsed, visible, assignment, first=tellings[0])
+    builder = _Builder(parsed, visible, _names_of(parsed, place), assignment, first=tellings[0])
     asked: set[tuple[str, str, int, int]] = set()
     waiting = [
         (rank + STRIDE * way, rank, way, mask, telling, draw)
@@ -249,8 +253,17 @@ def _can_tell(telling: Telling, assignment: Assignment) -> bool:
 class _Builder:
     """Builds the requests for one place."""
 
-    def __init__(self, parsed: Parsed, visible: Shown, assignment: Assignment, *, first: Telling) -> None:
-        """`first`: the telling that each line is first asked for with."""
+    def __init__(
+        self,
+        parsed: Parsed,
+        visible: Shown,
+        names: Mapping[str, list[int]],
+        assignment: Assignment,
+        *,
+        first: Telling,
+    ) -> None:
+        """`names`: the lines of each name in the definition; `first`: the telling that each line is first asked for with."""
+        self._names = names
         self._first = first
         self._parsed = parsed
         self._shown = visible
@@ -268,9 +281,9 @@ class _Builder:
         parsed, visible = self._parsed, self._shown
         body = visible.body
         before_it, behind_it = NEAR if telling == self._first else WIDE
-        above = self._rows_that_fit(
-            [row for row in reversed(body) if row.number < mask.first_line], before_it
-        )[::-1]
+        rows = [row for row in body if row.number < mask.first_line]
+        near = self._rows_that_fit(rows[::-1], before_it)[::-1]
+        above = (*self._rows_that_explain(mask, rows[: len(rows) - len(near)]), *near)
         behind = self._rows_that_fit([row for row in body if row.number > mask.last_line], behind_it)
         lead = (
             _text_before_mask(parsed, mask)
@@ -318,6 +331,21 @@ class _Builder:
         """The first rows, as far as their tokens fit."""
         totals = itertools.accumulate(self._line_tokens(row.text) for row in rows)
         return tuple(row for row, total in zip(rows, totals, strict=True) if total <= most)
+
+    def _rows_that_explain(self, mask: Mask, rows: list[Row]) -> tuple[Row, ...]:
+        """Of the rows, which are too far above to be shown all, the heads of the blocks that the mask is in, and the first with a
+        name that it or a line beside it uses: mostly what gives it its value. The nearest, where not all fit.
+        """
+        beside = range(mask.first_line - 1, max(mask.first_line, mask.last_line) + 2)
+        wanted = {lines[0] for lines in self._names.values() if not set(beside).isdisjoint(lines)}
+        depth = len(indentation(self._parsed.lines[mask.first_line - 1]))
+        chosen = []
+        for row in reversed(rows):
+            bare = row.text.strip()
+            is_head = bool(bare) and len(indentation(row.text)) < depth and bare[-1] in ":{"
+            depth = len(indentation(row.text)) if is_head else depth
+            chosen += [row] if is_head or row.number in wanted else []
+        return self._rows_that_fit(chosen, EXPLAINING)[::-1]
 
     def _line_tokens(self, line: str) -> int:
         if line not in self._counted:
@@ -383,6 +411,16 @@ class _Builder:
     def _stated_test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
         return self._language.stated_test(call, wanted, _raised_error(goal.wanted))
+
+
+def _names_of(parsed: Parsed, place: Place) -> dict[str, list[int]]:
+    """The lines of each name in the definition, in order."""
+    root = parsed.node(place)
+    lines: dict[str, list[int]] = {}
+    for node in [] if root is None else walk(root):
+        if node.type in IDENTIFIERS:
+            lines.setdefault(node_text(node), []).append(node.start_point.row + 1)
+    return lines
 
 
 def _goal_line(goal: GoalTest) -> str:
