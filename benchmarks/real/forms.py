@@ -37,6 +37,7 @@ from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.real.seeded import REPOSITORIES, ExampleJudge, SeededFault, faults, tree_of
 from benchmarks.real.tasks import Bench
 from benchmarks.results import write_section
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms import masked, worded
 from clean_room_agent.execute.forms.masks import Mask
 from clean_room_agent.execute.forms.openings import Opening
@@ -47,7 +48,12 @@ from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transports import openai
 from clean_room_agent.orchestrator.direct.candidates import changed_tokens
-from clean_room_agent.orchestrator.direct.questions import MASKED_AT_A_TIME, RIVAL_ROUNDS, SMALL
+from clean_room_agent.orchestrator.direct.questions import (
+    MASKED_AT_A_TIME,
+    MOST_AGAIN,
+    RIVAL_ROUNDS,
+    SMALL,
+)
 from clean_room_agent.training.statistics import mcnemar
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -147,9 +153,11 @@ class Solver(Struct, kw_only=True):
 
 
 def attempts(
-    form: str, place: Place, fault: SeededFault, solver: Solver
+    form: str, place: Place, fault: SeededFault, solver: Solver, broke: Sequence[GoalTest]
 ) -> Iterator[tuple[Try, str | Refused] | None]:
-    """Each request of the form with what its answer makes of the file; None once an answer is not known."""
+    """Each request of the form with what its answer makes of the file; None once an answer is not known. `broke` is read as the
+    iteration goes on: examples that held, and fail with the answer before.
+    """
     goal = fault.goal
     assignment = Assignment(
         task=f"{goal.call} gives {goal.got}, but it should give {goal.wanted}.", goals=(goal,)
@@ -157,7 +165,8 @@ def attempts(
     if form == "masked":
         natural: set[Mask] = set()
         opened: list[Opening] = []
-        for request in masked.requests(place, fault.bad, assignment, natural=natural, opened=opened):
+        gaps = masked.requests(place, fault.bad, assignment, natural=natural, opened=opened)
+        for request in _with_what_broke(gaps, place, fault, assignment, broke):
             answered = solver.fill(request)
             if answered is None:
                 yield None
@@ -193,19 +202,39 @@ def attempts(
         yield Try(form=form, telling=form, mask="", draw=asked.draw, tokens=answered.tokens, outcome=""), done
 
 
+def _with_what_broke(
+    asked: Iterator[masked.MaskedRequest],
+    place: Place,
+    fault: SeededFault,
+    assignment: Assignment,
+    broke: Sequence[GoalTest],
+) -> Iterator[masked.MaskedRequest]:
+    """The requests; behind one that broke an example, its gap once more with that told, as in a run."""
+    told = 0
+    for request in asked:
+        yield request
+        if told < min(len(broke), MOST_AGAIN):
+            told = len(broke)
+            goals = (*assignment.goals[:1], broke[-1])
+            yield from masked.again(
+                place, fault.bad, msgspec.structs.replace(assignment, goals=goals), request
+            )
+
+
 def solve(form: str, fault: SeededFault, solver: Solver, judge: ExampleJudge, most: int) -> list[Try]:
     """What was tried for the fault, up to a candidate that is accepted, or to the bound of answer tokens."""
     place = place_of(fault.traced, fault.bad)
     tries: list[Try] = []
     seen = {fault.bad}
     spent, left = 0, -1
-    for attempt in attempts(form, place, fault, solver) if place is not None else ():
+    broke: list[GoalTest] = []
+    for attempt in attempts(form, place, fault, solver, broke) if place is not None else ():
         if attempt is None or spent >= most or not left:
             break
         left -= left > 0
         tried, done = attempt
         spent += tried.tokens
-        outcome, reason = _outcome(done, seen, fault, judge)
+        outcome, reason = _outcome(done, seen, fault, judge, broke)
         green = outcome in GREEN and not isinstance(done, Refused)
         changed = changed_tokens(_diff(fault.bad, done)) if green else 0  # type: ignore[arg-type]
         tries.append(
@@ -261,7 +290,10 @@ def _diff(old: str, new: str) -> str:
     return "\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))
 
 
-def _outcome(done: str | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge) -> tuple[str, str]:
+def _outcome(
+    done: str | Refused, seen: set[str], fault: SeededFault, judge: ExampleJudge, broke: list[GoalTest]
+) -> tuple[str, str]:
+    """What became of a candidate, and why; an example that it breaks is put to `broke`."""
     if isinstance(done, Refused):
         return "same" if done.same else "cut" if done.reason == "cut" else "refused", done.reason
     if done in seen:
@@ -270,7 +302,16 @@ def _outcome(done: str | Refused, seen: set[str], fault: SeededFault, judge: Exa
     ran = judge.run(fault.module, fault.name, done, document=fault.good)
     if ran is None or len(ran) != fault.examples or ran[fault.goal_at].got:
         return "red", ""
-    if any(ran[at].got for at in fault.passing):
+    failing = next((ran[at] for at in fault.passing if ran[at].got), None)
+    if failing is not None:
+        broke.append(
+            GoalTest(
+                name="kept",
+                source=GoalSource.DOCUMENTED,
+                call=failing.source.strip(),
+                wanted=failing.want.strip(),
+            )
+        )
         return "broken", ""
     return "wrong" if any(example.got for example in ran) else "right", ""
 

@@ -238,6 +238,17 @@ def test_every_line_of_a_request_has_its_source() -> None:
             assert shown_lines == there or "<<GAP>>" in shown_lines[0]
 
 
+def test_a_gap_is_asked_for_again_told_what_its_answer_broke() -> None:
+    first = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
+    kept = replace(GOAL, name="u", call="Stats.mean([])", wanted="0", got="")
+    again = list(masked.again(PLACE, TEXT, replace(ASSIGNMENT, goals=(GOAL, kept)), first))
+    assert [(one.mask, one.telling) for one in again] == [
+        (first.mask, telling) for telling in ("comment", "wrong", "docstring")
+    ]
+    told = "        # `Stats.mean([1, 3])` gives 1.3333333333333333, but it should give 2.0\n"
+    assert f"{told}        # `Stats.mean([])` should give 0\n" in again[0].fill.shown
+
+
 def test_an_answer_takes_the_place_of_the_mask() -> None:
     done = masked.apply(PLACE, TEXT, line_mask(17), "        return total / len(values)")
     assert done == TEXT.replace("(len(values) + 1)", "len(values)")
@@ -454,7 +465,8 @@ def test_of_a_long_definition_what_explains_the_lines_near_is_shown_too() -> Non
     place = Place(path="a.py", name="Stats.mean", first_line=7, last_line=line + 3, lines=(line,))
     told = next(masked.requests(place, text, ASSIGNMENT)).fill.shown
     assert (
-        "        factor = 2\n        for value in values:\n            unit = value\n            print" in told
+        "        factor = 2\n        for value in values:\n            unit = value\n            print"
+        in told
     )
     assert told.count("print") < 60
 

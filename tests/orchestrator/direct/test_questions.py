@@ -279,6 +279,21 @@ def test_what_breaks_a_test_that_passed_is_not_gone_on_from() -> None:
     assert {one.base for questions in asked for one in questions if "after" not in one.item} == {0}
 
 
+def test_a_gap_whose_answer_breaks_something_is_asked_for_again_told_of_that() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    item = items(next(asked))[0]
+    counter = GoalTest(name="u", source=GoalSource.REPOSITORY, call="total([])", wanted="0", got="1")
+    text = TEXT.replace("result = 1", "result = 7")
+    candidates.append(replace(candidate(item, text=text), broken="u fails now", counter=counter))
+    again = next(asked)
+    mask = item.rpartition(" ")[0].rpartition(" ")[0]
+    assert [one.item for one in again] == [
+        f"{mask} {telling} 0 against 1" for telling in ("comment", "wrong", "docstring")
+    ]
+    assert not [one for questions in asked for one in questions if "against" in one.item]
+
+
 def test_a_line_that_the_model_would_leave_comes_last_from_then_on() -> None:
     def places_of(line: str, candidates: list[TriedAnswer], fault: str) -> list[int]:
         found: list[str] = []

@@ -5,7 +5,7 @@ from testing.runs.memory_till import memory_till
 from tests.orchestrator.test_goals import GREEN, SPLIT_DOC, definition, nobody
 from tests.orchestrator.test_goals import opened as opened_till
 
-from clean_room_agent.artifacts.goals import GoalSource, GoalTest
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, gives
 from clean_room_agent.orchestrator.direct.seen_calls import (
     beside_goals,
     broken_example,
@@ -32,7 +32,7 @@ def test_a_candidate_that_breaks_an_example_which_held_is_told_apart(tmp_path: P
         for text, said in (
             (
                 money.replace("    return [", "    return [0] if cents == 9 else ["),
-                "gives [0], not [3, 3, 3] as before",
+                "gives [0]",
             ),
             (money.replace("    return [", "    return 1 // 0, ["), "raises ZeroDivisionError"),
             (money + "\nMORE = 1\n", ""),
@@ -41,8 +41,10 @@ def test_a_candidate_that_breaks_an_example_which_held_is_told_apart(tmp_path: P
             assert isinstance(files, dict)
             commit = run.commits.commit(files, "Try", parent=run.commits.base)
             broken = broken_example(run, base, held, commit)
-            assert said in broken
-            assert bool(said) == bool(broken)
+            assert (broken is not None) == bool(said)
+            if broken is not None:
+                assert (broken.call, broken.wanted) == ("split(9, 3)", "[3, 3, 3]")
+                assert said in gives(broken.got)
 
 
 def test_an_example_that_a_goal_test_wants_changed_is_none(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ the tokens in long definitions; the later tellings, which are few, show more.
 EXPLAINING = 80
 """Tokens of lines further above that say what stands near a mask."""
 MOST_GOALS = 2
+AGAIN = 3
+"""Tellings of a gap whose answer broke something, told of that."""
 WARM = 2
 """Drawn answers for a line, after the likeliest ones of all its masks."""
 STRIDE = 3
@@ -159,6 +161,18 @@ def requests(
         if question not in asked:  # two ways of telling may be one, at a gap
             asked.add(question)
             yield request
+
+
+def again(place: Place, text: str, assignment: Assignment, asked: MaskedRequest) -> Iterator[MaskedRequest]:
+    """The same gap with another assignment, told in the ways in which one can be repaired by a call that it gets wrong."""
+    parsed = Parsed(place.path, text)
+    visible = shown(parsed, place)
+    if visible is None:
+        return
+    tellings = _usable_tellings(assignment)
+    builder = _Builder(parsed, visible, _names_of(parsed, place), assignment, first=tellings[0])
+    for telling in tellings[:AGAIN]:
+        yield builder.request(asked.mask, telling, 0, asked.opening)
 
 
 def opened_by(place: Place, text: str, request: MaskedRequest, answer: str) -> Opening | None:

@@ -88,6 +88,8 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     goals: GoalRun | None = None
     broken: str = ""
     """What it breaks though more goal tests are green: a documented example, tests that passed; "" for nothing."""
+    counter: GoalTest | None = None
+    """The first of that which makes a call, with what it gave before as `wanted`; None if that is not known."""
     judgment: ChangeJudgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
 

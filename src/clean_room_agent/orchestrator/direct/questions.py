@@ -53,6 +53,8 @@ right: a smaller one may be.
 SMALL = 2
 """Tokens that a change adds and takes away, up to which there is no smaller one to ask for: one takes the place of another.
 """
+MOST_AGAIN = 2
+"""Candidates that turn the goal tests green and break something, beside which their gap is asked for again."""
 MOST_STEPS = 4
 """Changes that are made one after the other."""
 MOST_NEARER = 2
@@ -135,6 +137,9 @@ class Questions:
             if is_stub(Parsed(target.place.path, target.text), target.place)
         }
         """Stubs at the run's head: what they lack once something stands there is often more of it."""
+        self._sweeps: list[_Sweep] = []
+        self._told: set[int] = set()
+        """Numbers of candidates of which was told what they break."""
         self._is_begun = True
         """Whether what was found may be gone on from: of a stub, other texts are drawn first, since a first one that does nearly all
         is mostly written again when it is shown.
@@ -148,7 +153,7 @@ class Questions:
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
             better = None
-            asked = iter(self._question_rounds(base, candidates))
+            asked = self._with_what_broke(self._question_rounds(base, candidates), candidates)
             for questions in asked:
                 yield questions
                 if any(one.holds for one in candidates):
@@ -160,6 +165,19 @@ class Questions:
             if better is None:
                 return
             base = better
+
+    def _with_what_broke(
+        self, asked: Iterator[list[PlaceQuestion]], candidates: Sequence[TriedAnswer]
+    ) -> Iterator[list[PlaceQuestion]]:
+        """The rounds; behind one with a candidate that turns the goal tests green and breaks something, its gap once more, with
+        the call that it breaks told beside the goal.
+        """
+        for questions in asked:
+            yield questions
+            broke = [one for one in candidates if one.counter is not None and one.number not in self._told]
+            for one in broke[: MOST_AGAIN - len(self._told)]:
+                self._told.add(one.number)
+                yield next((found for sweep in self._sweeps if (found := sweep.against(one))), [])
 
     def _to_the_smallest(
         self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
@@ -218,6 +236,7 @@ class Questions:
         sweeps = [
             _Sweep(self._models, target, assignment, candidates, self._solve, base=base) for target in targets
         ]
+        self._sweeps += sweeps
         unwritten = [sweep for sweep in sweeps if sweep.place in self._unwritten]
         likeliest = sweeps[:WORDED_PLACES]
         least = LIKELY * max((sweep.suspicion for sweep in sweeps), default=0.0)
@@ -346,13 +365,23 @@ class _Sweep:
             self._opened += [] if opening is None else [opening]
         return [self.gap(request) for request in islice(self._gaps, MASKED_AT_A_TIME)]
 
+    def against(self, one: TriedAnswer) -> list[PlaceQuestion]:
+        """The gap that a candidate fills, told what breaks with it; none if it fills no gap of this place."""
+        request = self._asked.get(one.item)
+        if request is None or one.counter is None:
+            return []
+        goals = (*self._assignment.goals[:1], replace(one.counter, got=""))
+        told = replace(self._assignment, goals=goals)
+        asked = masked.again(self._target.place, self._target.text, told, request)
+        return [self.gap(each, f" against {one.number}") for each in asked]
+
     def worded(self, count: int) -> list[PlaceQuestion]:
         """The next ones in words."""
         return [self._in_words(request) for request in islice(self._worded, count)]
 
-    def gap(self, request: MaskedRequest) -> PlaceQuestion:
-        """The question that sends it."""
-        target, item = self._target, self._item_name(f"masked {request.item}")
+    def gap(self, request: MaskedRequest, more: str = "") -> PlaceQuestion:
+        """The question that sends it; `more` is put to its name."""
+        target, item = self._target, self._item_name(f"masked {request.item}{more}")
         self._asked[item] = request
 
         def send(pass_id: str) -> Answered:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clean_room_agent.artifacts.context import Subject
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.artifacts.goals import Goals, GoalTest, GoalTrace, TracedFunction, gives
+from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest, GoalTrace, TracedFunction, gives
 from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
@@ -49,7 +49,7 @@ from clean_room_agent.orchestrator.direct.seen_calls import (
 )
 from clean_room_agent.orchestrator.events import CandidateDrawn, PassProgress
 from clean_room_agent.orchestrator.full_tests import settle_names, unstable_tests, validation_of
-from clean_room_agent.orchestrator.goals import as_told
+from clean_room_agent.orchestrator.goals import as_told, goal_of_test
 from clean_room_agent.orchestrator.journal import JournalEntry, Pass
 from clean_room_agent.orchestrator.run import Run, StepDone, Tried
 from clean_room_agent.orchestrator.run_config import SolveConfig
@@ -424,7 +424,8 @@ class _Route:
         run, before = self._run, self._run.tests.names.of(self._direct.base)
         broken = broken_example(run, before, self._direct.held, one.commit)
         if broken:
-            return replace(one, broken=broken)
+            words = f"the documented example {broken.call} {gives(broken.got)}, not {broken.wanted} as before"
+            return replace(one, broken=words, counter=broken)
         name = f"{self._attempts}/{one.number}"
         commit = run.commits.keep(one.commit, name)
         tests = run.worktrees.run_step_at((commit,))[0]
@@ -441,7 +442,13 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-        return replace(one, commit=commit, judgment=ChangeJudgment(tests=tests, verdict=verdict))
+        told = (
+            goal_of_test(run, tests, name, GoalSource.REPOSITORY) for name in sorted(verdict.newly_failing)
+        )
+        counter = next((test for test in told if test.call and test.wanted), None)
+        return replace(
+            one, commit=commit, counter=counter, judgment=ChangeJudgment(tests=tests, verdict=verdict)
+        )
 
     def _with_what_it_breaks(self, one: TriedAnswer) -> TriedAnswer:
         """The candidate, from which it may be gone on, with the tests that passed and fail with it."""

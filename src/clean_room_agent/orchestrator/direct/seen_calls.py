@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition, gives
+from clean_room_agent.artifacts.goals import GoalSource, GoalTest, NamedDefinition
 from clean_room_agent.execute.goals.confirming import UNSTABLE, Looked
 from clean_room_agent.execute.goals.neighbours import neighbours
 from clean_room_agent.orchestrator.goal_runs import GoalRuns, Home
@@ -81,11 +81,17 @@ def values_of(run: Run, base: TestRun, calls: Sequence[SeenCalls], commit: str) 
     }
 
 
-def broken_example(run: Run, base: TestRun, held: Sequence[SeenCalls], commit: str) -> str:
-    """The first of the examples that gives something else in the commit, and what; "" if all hold."""
+def broken_example(run: Run, base: TestRun, held: Sequence[SeenCalls], commit: str) -> GoalTest | None:
+    """The first of the examples that gives something else in the commit, and what; None if all hold."""
     for same in held:
         now = values_of(run, base, (same,), commit)
         for call, gave in zip(same.calls, same.gave, strict=True):
             if now[call.call] != gave:
-                return f"the documented example {call.call} {gives(now[call.call])}, not {gave} as before"
-    return ""
+                return GoalTest(
+                    name=call.call,
+                    source=GoalSource.DOCUMENTED,
+                    call=call.call,
+                    wanted=gave,
+                    got=now[call.call],
+                )
+    return None
