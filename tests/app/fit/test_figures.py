@@ -1,5 +1,7 @@
 """When a figure is clear."""
 
+from msgspec.structs import replace
+
 from clean_room_agent.app.fit.figures import Measured, auc, evidence, is_clear
 
 
@@ -21,6 +23,13 @@ def test_a_form_that_is_never_right_is_clear_after_eight_answers() -> None:
     assert evidence("function", shares(*[False] * 8)) < 0
 
 
+def test_answers_of_which_none_can_be_used_are_clear_sooner() -> None:
+    unusable = [replace(one, applied=False) for one in shares(*[False] * 4)]
+    assert is_clear("lines", unusable)
+    assert not is_clear("lines", unusable[:3])
+    assert not is_clear("lines", [*unusable[:3], *shares(False)])
+
+
 def test_right_answers_are_clear_sooner_but_not_before_an_order_can_be_told() -> None:
     assert not is_clear("function", shares(True, True))
     assert is_clear("function", shares(True, True, False, True, True))
@@ -38,6 +47,8 @@ def test_a_judge_that_always_says_the_same_tells_nothing() -> None:
     assert auc(judged([2.0], [])) is None
 
 
-def test_a_judge_that_knows_is_clear_after_three_questions_and_one_that_does_not_is_not() -> None:
-    assert is_clear("judgment", judged([1.0] * 6, [0.0] * 6))
+def test_a_judge_is_clear_after_two_questions_if_it_knows_or_says_the_same_of_all() -> None:
+    assert is_clear("judgment", judged([1.0] * 4, [0.0] * 4))
+    assert is_clear("judgment", judged([1.0] * 4, [1.0] * 4))
+    assert not is_clear("judgment", judged([1.0] * 3, [1.0] * 3))
     assert not is_clear("judgment", judged([1.0, 0.0] * 3, [1.0, 0.0] * 3))

@@ -77,7 +77,7 @@ def test_gaps_are_left_out_where_the_server_fills_none(project: Project) -> None
 def test_a_model_that_says_yes_to_all_is_not_asked_to_judge(project: Project) -> None:
     view, _ = measure(project, MadeUpAnswers({"meta_plan"}, agrees=True))
     assert chosen(view)["judgments.route"] == "rank"
-    assert "yes/no: AUC .50 of 16 (held: .50 of 8): not asked" in view["figures"]
+    assert "yes/no: AUC .50 of 8: not asked" in view["figures"]
     assert chosen(view)["orchestrator.planning"] == "none"
 
 

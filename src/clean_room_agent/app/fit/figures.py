@@ -6,7 +6,8 @@ evidence for one of the two:
     right        ln(.30 / .05) = +1.79
     not right    ln(.70 / .95) = -0.31
 
-The sum says enough at ln(.9 / .1) = 2.20 to either side: after two right answers, or after eight that are not.
+The sum says enough at ln(.9 / .1) = 2.20 to either side: after two right answers, or after eight that are not. Answers none
+of which could be used, and a judge that says the same of all, say enough sooner.
 """
 
 import math
@@ -82,7 +83,7 @@ FIGURES: Mapping[FigureName, Bounds] = MappingProxyType(
         "redrawn": Bounds("coding", 0.02, 0.2, 4, 6, 110),
         "edit": Bounds("coding", 0.2, 0.6, 3, 6, 220),
         "plan": Bounds("reasoning", 0.25, 0.8, 2, 6, 500),
-        "judgment": Bounds("classifier", 0.5, 0.8, 12, 24, 30),
+        "judgment": Bounds("classifier", 0.5, 0.8, 8, 24, 30),
     }
 )
 """In the order in which they are measured."""
@@ -140,8 +141,11 @@ def is_clear(name: FigureName, tasks: Sequence[Measured]) -> bool:
         return False
     if name == "judgment":
         found = auc(tasks)
-        return found is not None and abs(found - LEAST_AUC) > Z * auc_deviation(tasks, found)
-    return abs(evidence(name, tasks)) >= CLEAR
+        says_the_same = len({one.score for one in tasks}) == 1
+        return found is not None and (
+            says_the_same or abs(found - LEAST_AUC) > Z * auc_deviation(tasks, found)
+        )
+    return not any(one.applied for one in tasks) or abs(evidence(name, tasks)) >= CLEAR
 
 
 def auc(tasks: Sequence[Measured]) -> float | None:
