@@ -16,7 +16,7 @@ from clean_room_agent.training.commit_sources import (
 )
 
 
-def quiet(_doing: str, _done: int, _total: int) -> None:
+def quiet(_text: str) -> None:
     """Nobody watches."""
 
 
@@ -42,20 +42,16 @@ def test_a_manifest_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> N
         read_manifest(path)
 
 
-def test_a_url_is_cloned_once_with_progress(tmp_path: Path) -> None:
+def test_a_url_is_cloned_once_which_is_told(tmp_path: Path) -> None:
     make_history(tmp_path / "till")
     head = git(tmp_path / "till", "rev-parse", "HEAD")
     told: list[str] = []
     listed = [Listed(source=f"file://{tmp_path}/till", name="till")]
-
-    def tell(doing: str, _done: int, _total: int) -> None:
-        told.append(doing)
-
-    (first,), _ = open_sources(listed, tmp_path / "clones", Exclusions(), tell)
+    (first,), _ = open_sources(listed, tmp_path / "clones", Exclusions(), told.append)
     assert first.head == head
     assert told
     told.clear()
-    (again,), _ = open_sources(listed, tmp_path / "clones", Exclusions(), tell)
+    (again,), _ = open_sources(listed, tmp_path / "clones", Exclusions(), told.append)
     assert (again, told) == (first, [])
 
 

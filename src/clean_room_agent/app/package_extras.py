@@ -5,7 +5,7 @@ import importlib.util
 from clean_room_agent.errors import UsageError
 
 EXTRAS = {
-    "data": {"pyarrow": "pyarrow", "datasketch": "datasketch", "GitPython": "git"},
+    "data": {"pyarrow": "pyarrow", "datasketch": "datasketch"},
     "mcp": {"mcp": "mcp"},
     "cluster": {"ray": "ray"},
 }

@@ -27,6 +27,7 @@ from clean_room_agent.errors import ConfigError, CraError, UsageError
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.file_contents import TextFile, atomic_write, decode
 from clean_room_agent.folders import temporary_folder
+from clean_room_agent.git.clones import Objects
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import ParentCheckout
@@ -44,9 +45,9 @@ from clean_room_agent.safe_open import read_bytes, write_bytes
 from clean_room_agent.training.bootstrap import Mined
 from clean_room_agent.training.commit_sources import Source
 from clean_room_agent.training.faults import Fault, GoldAnswers, draw_faults, make_fault_pairs
-from clean_room_agent.training.licences import is_allowed
+from clean_room_agent.training.licences import Licences, is_allowed
 from clean_room_agent.training.pairs import MadePairs, Making, task_of_commit
-from clean_room_agent.training.shards import Shard, licence_at, shard_path, without_secrets, write_shard
+from clean_room_agent.training.shards import Shard, shard_path, without_secrets, write_shard
 from clean_room_agent.workspace import Workspace, forget
 
 UNIT_FAULTS = 5
@@ -115,7 +116,7 @@ def plant(
     unread: list[tuple[str, str]] = []
     for number, source in enumerate(sources):
         progress(number, len(sources))
-        licence = licence_at(source.git_dir, source.head)
+        licence = Licences(Objects(source.git_dir)).of(source.head)
         if not is_allowed(licence, making.licences):
             refused[f"licence: {licence or 'not known'}"] += 1
             continue

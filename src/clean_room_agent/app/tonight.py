@@ -357,7 +357,7 @@ def open_night(
     paths = repositories or (workspace.repo,)
     tops = tuple(str(find_top(path.absolute())) for path in paths)
     sources, _ = open_sources(
-        [Listed(source=top) for top in tops], workspace.folder, Exclusions(), lambda *_: None
+        [Listed(source=top) for top in tops], workspace.folder, Exclusions(), lambda _text: None
     )
     request = Request(
         repositories=tuple(zip(tops, (source.head for source in sources), strict=True)),
@@ -431,7 +431,7 @@ def _requested_sources(request: Request) -> tuple[Any, ...]:
         settings = load_settings(workspace.config, Overrides(), optional=True)
         tests = settings.data.get("testing", {}).get("test_command", "")
         listed.append(Listed(source=path, revision=head, tests=tests))
-    return open_sources(listed, Path("/nowhere"), Exclusions(), lambda *_: None)[0]
+    return open_sources(listed, Path("/nowhere"), Exclusions(), lambda _text: None)[0]
 
 
 def _format_duration(seconds: float) -> str:

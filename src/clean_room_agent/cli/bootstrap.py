@@ -127,7 +127,7 @@ def command(
     require_free(target)
     workspace.create()
     with output.ProgressBar("bootstrap") as bar:
-        sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones", bar)
+        sources, exclusions, excluded = _open_sources(repositories, manifest, exclude, place / "clones")
         shards = place / "shards"
         make: Callable[[Any], object]
         if faults is None:
@@ -175,7 +175,6 @@ def _open_sources(
     manifest: Path | None,
     exclude: Path | None,
     clones: Path,
-    bar: output.ProgressBar,
 ) -> "tuple[tuple[Source, ...], Exclusions, tuple[str, ...]]":
     """The repositories, what is excluded, and the names of the repositories that are.
 
@@ -189,9 +188,7 @@ def _open_sources(
     if not listed:
         raise UsageError("no repository is given", hint="give paths or https URLs, or --manifest FILE")
     exclusions = commit_sources.read_exclusions(exclude) if exclude else commit_sources.Exclusions()
-    sources, excluded = commit_sources.open_sources(
-        listed, clones, exclusions, lambda doing, done, total: bar.show(done, total, f" {doing}")
-    )
+    sources, excluded = commit_sources.open_sources(listed, clones, exclusions, output.aside)
     return sources, exclusions, excluded
 
 

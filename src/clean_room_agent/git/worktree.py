@@ -333,16 +333,10 @@ class ParentCheckout:
         self._commit = ""
         self._named = NamedPrograms()
         root.mkdir(parents=True)
-        common = one_line(
-            git(
-                "rev-parse",
-                "--path-format=absolute",
-                "--git-common-dir",
-                cwd=git_dir,
-                pins={"GIT_DIR": str(git_dir)},
-            )
-        )
-        git("init", "-q", "--template=", cwd=root)
+        asked = ("rev-parse", "--show-object-format", "--path-format=absolute", "--git-common-dir")
+        said = one_line(git(*asked, cwd=git_dir, pins={"GIT_DIR": str(git_dir)}))
+        form, _, common = said.partition("\n")
+        git("init", "-q", "--template=", f"--object-format={form}", cwd=root)
         own = root / ".git"
         (own / "objects" / "info").mkdir(parents=True, exist_ok=True)
         (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(Path(common) / "objects") + b"\n")

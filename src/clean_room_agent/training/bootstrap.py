@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clean_room_agent.cancellation import end_with_parent
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.log import stream_changes, walk
+from clean_room_agent.git.log import stream_changes
 from clean_room_agent.json_values import from_plain
 from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import DatasetEntry, Message, RowOrigin, Split, TrainingRow
@@ -24,7 +24,6 @@ from clean_room_agent.training.shards import Unit, WorkUnit, cut_units, read_sha
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
-SHA1_LENGTH = 40
 ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
 REFUSED = {"commit": "commit", "fault": "repository"}
 GROUP = {"commit": "commit", "fault": "function"}
@@ -80,10 +79,6 @@ def mine_sources(
     every = tuple(sources)
     for number, source in enumerate(every):
         progress(number, len(every))
-        if len(source.head) != SHA1_LENGTH:
-            unread.append((source.name, "GitPython does not read SHA-256 names"))
-            refused["in a repository with SHA-256 names"] += sum(1 for _ in walk(source.git_dir, source.head))
-            continue
         changes = stream_changes(source.git_dir, source.head)
         commits: list[MinedCommit] = []
         try:

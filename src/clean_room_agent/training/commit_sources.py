@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 from clean_room_agent.config import load_toml
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
 from clean_room_agent.file_contents import read_given
+from clean_room_agent.git.clones import clone
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.log import resolve_commit
 from clean_room_agent.git.repository import remote_url
@@ -97,10 +98,10 @@ def open_sources(
     listed: Iterable[Listed],
     clones: Path,
     exclusions: Exclusions,
-    progress: Callable[[str, int, int], None],
+    say: Callable[[str], None],
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The repositories, and the names of those excluded. Those with URLs are cloned below `clones`, unless they were
-    before.
+    before, which `say` is told.
 
     Raises:
         UsageError: there is no such repository or revision, or two have the same name.
@@ -116,7 +117,7 @@ def open_sources(
         if exclusions.has(entry.source, entry.name):
             left_out.append(entry.name or entry.source)
             continue
-        source = _open_source(entry, clones, progress)
+        source = _open_source(entry, clones, say)
         if exclusions.has(source.name):
             left_out.append(source.name)
             continue
@@ -129,9 +130,14 @@ def open_sources(
     return tuple(found.values()), tuple(left_out)
 
 
-def _open_source(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]) -> Source:
+def _open_source(entry: Listed, clones: Path, say: Callable[[str], None]) -> Source:
     if URL.match(entry.source):
-        name, git_dir = _without_password(entry.source), _clone_once(entry.source, clones, progress)
+        name = _without_password(entry.source)
+        digest = hashlib.sha256(entry.source.encode()).hexdigest()[:8]
+        git_dir = clones / f"{_owner_and_name(entry.source).replace('/', '+')}-{digest}.git"
+        if not git_dir.exists():
+            say(f"cloning {name}")
+            clone(entry.source, git_dir)
     else:
         path = Path(entry.source).absolute()
         git_dir = _git_dir(path)
@@ -143,16 +149,6 @@ def _open_source(entry: Listed, clones: Path, progress: Callable[[str, int, int]
             hint=f"name another revision; to renew an earlier clone, remove {clones}",
         )
     return Source(name=entry.name or name, git_dir=git_dir, head=head, tests=entry.tests)
-
-
-def _clone_once(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:
-    from clean_room_agent.git.clones import clone
-
-    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
-    target = clones / f"{_owner_and_name(url).replace('/', '+')}-{digest}.git"
-    if not target.exists():
-        clone(url, target, progress)
-    return target
 
 
 def _git_dir(path: Path) -> Path:

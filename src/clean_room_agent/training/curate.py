@@ -5,7 +5,6 @@ Answers that agree with the accepted change are chosen and, as bad examples, ans
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -185,19 +184,16 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
     """
     readers: dict[str, Licences | None] = {}
     found = []
-    with ExitStack() as opened:
-        for each in examples:
-            repo = each.task.run.repo_path
-            if repo not in readers:
-                try:
-                    git_dir = open_repository(Path(repo)).common_dir
-                except CraError:
-                    readers[repo] = None
-                else:
-                    readers[repo] = Licences(opened.enter_context(Objects(git_dir)))
-            known = readers[repo]
-            licence = known and (known.of(each.task.run.commit) or known.of("HEAD"))
-            found.append(replace(each, license=licence or ""))
+    for each in examples:
+        repo = each.task.run.repo_path
+        if repo not in readers:
+            try:
+                readers[repo] = Licences(Objects(open_repository(Path(repo)).common_dir))
+            except CraError:
+                readers[repo] = None
+        known = readers[repo]
+        licence = known and (known.of(each.task.run.commit) or known.of("HEAD"))
+        found.append(replace(each, license=licence or ""))
     return found
 
 

@@ -158,11 +158,8 @@ def _make_rows(unit: WorkUnit, making: Making) -> Shard:
     rows: list[dict[str, str]] = []
     counts: Counter[str] = Counter()
     redactor = Redactor(bytes)
-    with (
-        temporary_folder("bootstrap") as scratch,
-        Objects(unit.git_dir) as objects,
-        contextlib.ExitStack() as stack,
-    ):
+    objects = Objects(unit.git_dir)
+    with temporary_folder("bootstrap") as scratch, contextlib.ExitStack() as stack:
         stack.callback(forget, Workspace(repo=scratch / "tree").folder)
         checkout = ParentCheckout(unit.git_dir, scratch / "tree")
         licences = Licences(objects)
@@ -199,12 +196,6 @@ def without_secrets(
     counts["commits" if kept else "no pair left"] += 1
     counts["pairs"] += len(kept)
     return kept
-
-
-def licence_at(git_dir: Path, commit: str) -> str:
-    """The commit's licences, as `Licences.of` says them."""
-    with Objects(git_dir) as objects:
-        return Licences(objects).of(commit)
 
 
 def _make_pairs_at(
