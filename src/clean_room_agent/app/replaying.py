@@ -95,7 +95,7 @@ def run_again(
         task=row.task_description,
         given=found.given,
         command="replay",
-        replay_of=wiring.recorded_state(row),
+        replay_of=row,
     )
     repository = open_repository(workspace.repo)
     task_id = new_task_id()

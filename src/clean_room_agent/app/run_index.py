@@ -13,10 +13,8 @@ from typing import Self
 
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.wiring import (
-    RecordedState,
     Services,
     cache_folder,
-    recorded_state,
     retriever_over,
     worktree_place,
 )
@@ -25,7 +23,7 @@ from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
-from clean_room_agent.db.raw.runs import EventRow, append_event_once, list_events
+from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, append_event_once, list_events
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.enrichment.describe import promote
 from clean_room_agent.git.repository import Repository
@@ -174,7 +172,7 @@ class IndexCopy:
         observer: Observer,
         process: IndexProcess,
         *,
-        replay_of: RecordedState | None = None,
+        replay_of: OrchestratorRunRow | None = None,
     ) -> None:
         """`process` writes it; for a new run, that is already bringing the repository's index up to date."""
         self._services = services
@@ -213,14 +211,14 @@ class IndexCopy:
     def _copy_path(self) -> Path:
         """The path of the copy, which exists afterwards."""
         path = self._services.workspace.run_copy(self._task_id)
-        began = _began_with(self._services)
+        resumed = self._services.resumed
         if self._replay_of is not None:
             self._index_recorded(self._replay_of, path)
             _describe_as(self._services, self._replay_of.task_id, path)
-        elif began is None:
+        elif resumed is None or not resumed.snapshot_commit:
             self._copy_refreshed(path)
         elif not is_sound("curated", path):
-            self._index_recorded(began, path)
+            self._index_recorded(resumed, path)
             _describe_as(self._services, self._task_id, path)
         _note_descriptions(self._services, self._task_id, path)
         return path
@@ -239,18 +237,18 @@ class IndexCopy:
             job = partial(refresh_for_run, services.workspace, services.settings.index, self._task_id)
             self._process.do(job, self._progress)
 
-    def _index_recorded(self, state: RecordedState, target: Path) -> None:
-        """Make `target` an index of the recorded snapshot's files, with the history that HEAD had then."""
+    def _index_recorded(self, run: OrchestratorRunRow, target: Path) -> None:
+        """Make `target` an index of the run's snapshot, without files that its tree did not show, with the history that HEAD had."""
         workspace = self._services.workspace
         where = (
             private_folder(workspace.worktrees(cache_folder()), hint=CACHE_HINT)
             / f"{short_id(self._task_id)}-index"
         )
         remove_leftovers(self._repo, self._task_id, where)
-        worktree = add_worktree(self._repo, state.snapshot, where, self._task_id)
+        worktree = add_worktree(self._repo, run.snapshot_commit, where, self._task_id)
         try:
-            stand_on(worktree, state.head)
-            for path in state.absent:
+            stand_on(worktree, run.base_commit)
+            for path in json.loads(run.snapshot).get("absent", ()) if run.snapshot else ():
                 (where / path).unlink(missing_ok=True)
             self._process.do(partial(index_tree, where, self._services.settings.index), self._progress)
             built = Workspace(repo=where).curated
@@ -259,14 +257,6 @@ class IndexCopy:
         finally:
             forget(Workspace(repo=where).folder)
             remove_worktree(worktree)
-
-
-def _began_with(services: Services) -> RecordedState | None:
-    """The state that the index of a resumed run began with; None for a new run, or one that had no index yet."""
-    run = services.resumed
-    if run is None or not run.snapshot_commit:
-        return None
-    return recorded_state(run)
 
 
 def _describe_as(services: Services, task_id: str, target: Path) -> None:

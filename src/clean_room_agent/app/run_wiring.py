@@ -11,7 +11,6 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import (
-    RecordedState,
     Services,
     require_models,
     require_short,
@@ -68,7 +67,7 @@ def run_parts(
     indexing: IndexProcess,
     command: str,
     times: TimeLog,
-    replay_of: RecordedState | None = None,
+    replay_of: OrchestratorRunRow | None = None,
     interrupts: Interrupts | None = None,
     given: tuple[tuple[EventKind, str], ...] = (),
 ) -> Iterator[RunParts]:
@@ -85,7 +84,7 @@ def run_parts(
         yield RunParts(
             task=task,
             repo=repo,
-            replay_of=replay_of.snapshot if replay_of else None,
+            replay_of=replay_of.snapshot_commit if replay_of else None,
             resumed=services.resumed,
             models=services.models,
             model_lines=_model_lines(services),

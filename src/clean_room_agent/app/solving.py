@@ -97,7 +97,7 @@ class SolveRequest(Struct, frozen=True, kw_only=True):
     given: PlanGiven = field(default_factory=PlanGiven)
     apply: bool = False
     command: str = "solve"
-    replay_of: wiring.RecordedState | None = None
+    replay_of: OrchestratorRunRow | None = None
     resume: bool = False
     """Whether the task began before and is resumed; its words are then those of the record."""
     hint: str = ""
@@ -205,7 +205,7 @@ def run_solve(
             settings,
             task_id,
             transport,
-            request.replay_of,
+            measured_as=request.replay_of.task_id if request.replay_of else "",
             resume=request.resume,
             watch=observer.notice,
         ) as services,

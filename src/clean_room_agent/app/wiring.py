@@ -1,7 +1,6 @@
 """Builds the objects that a command needs from the configuration; `run_wiring.py` adds those of a run. Nothing else builds any."""
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -166,28 +165,6 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
     )
 
 
-class RecordedState(Struct, frozen=True, kw_only=True):
-    """The state that a recorded run began with."""
-
-    task_id: str
-    head: str
-    """The commit that HEAD was."""
-    snapshot: str
-    """The commit with its files."""
-    absent: tuple[str, ...] = ()
-    """Files that the user's tree did not show, so that the index did not have them."""
-
-
-def recorded_state(run: OrchestratorRunRow) -> RecordedState:
-    """The state that the run began with, from the record."""
-    return RecordedState(
-        task_id=run.task_id,
-        head=run.base_commit,
-        snapshot=run.snapshot_commit,
-        absent=tuple(json.loads(run.snapshot).get("absent", ())) if run.snapshot else (),
-    )
-
-
 class ModelAccess(Struct, frozen=True, kw_only=True):
     """The model client and the record, open for a command."""
 
@@ -263,19 +240,18 @@ def open_services(
     settings: Settings,
     task_id: str,
     transport: Callable[[Settings], Transport] = live_transport,
-    replay_of: RecordedState | None = None,
     *,
+    measured_as: str = "",
     resume: bool = False,
     watch: CallWatcher = unwatched,
 ) -> Iterator[Services]:
     """Open record, session and model client for one task, which may replay another one or be resumed. The task is
-    locked meanwhile. The session is kept unless the command archives it, or ends with an error after which it cannot be
+    locked meanwhile. Tokens are estimated as in the task `measured_as`, if one is given. The session is kept unless the command archives it, or ends with an error after which it cannot be
     resumed.
 
     Raises:
         UsageError: another process holds the task, or it cannot be resumed.
     """
-    measured_as = replay_of.task_id if replay_of else ""
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
     with (
         task_lock(workspace, task_id),
