@@ -151,7 +151,7 @@ def requests(
                 inside.add(opening.name)
                 yield builder.request(Mask.gap_before(parsed, opening.line), tellings[0], 0, opening)
         key, rank, way, mask, telling, draw = heapq.heappop(waiting)
-        lines = {one.first_line for one in natural if one.first_line == one.last_line and one.kind != "word"}
+        lines = {one.first_line for one in natural if one.first_line == one.last_line}
         if mask.first_line in lines and (rank, way) not in put_off:
             put_off.add((rank, way))
             heapq.heappush(waiting, (key + NATURAL, rank, way, mask, telling, draw))
@@ -241,14 +241,12 @@ def _ways_to_ask(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[M
     yield first, best, 0
     if line != first:
         yield line, best, 0
-    for at, telling in enumerate(more):
+    for telling in more:
         yield first, telling, 0
         if line != first:
             yield line, telling, 0
-        if not at:
-            yield from ((mask, best, 0) for mask in others if mask.kind == "word")
     for mask in others:
-        if mask != line and mask.kind != "word":
+        if mask != line:
             yield mask, best, 0
     for draw in range(1, WARM + 1):
         yield line, best, draw
@@ -375,15 +373,14 @@ class _Builder:
 
     def _stop_sequences(self, mask: Mask, behind: tuple[Row, ...]) -> tuple[str, ...]:
         """One line ends at its end; several where what stands behind them would be written once more."""
-        if mask.kind in {"line", "part", "word", "gap"}:
+        if mask.kind in {"line", "part", "gap"}:
             return ("\n",)
         following = next((row.text.rstrip() for row in behind if row.text.strip()), "")
         return ("\n\n\n", *((f"\n{following}",) if following else ()))
 
     def _most_tokens(self, mask: Mask) -> int:
         written = self._parsed.piece(mask.start, mask.end)
-        least = 8 if mask.kind == "word" else 24
-        return min(least + 2 * count_pieces(written), MOST_TOKENS)
+        return min(24 + 2 * count_pieces(written), MOST_TOKENS)
 
     def _evidence_above(self, telling: Telling) -> SourcedText:
         lines: list[str] = []
@@ -479,7 +476,7 @@ def _leading_blanks(parsed: Parsed, mask: Mask) -> str:
 def _answer_readings(parsed: Parsed, mask: Mask, answer: str) -> Iterator[str]:
     """The answer as it may be meant, the most literal first."""
     written = answer.replace("\r\n", "\n").rstrip()
-    if mask.kind in {"part", "word"}:
+    if mask.kind == "part":
         lead = parsed.piece(parsed.start(mask.first_line), mask.start).strip()
         behind = parsed.piece(mask.end, parsed.end(mask.last_line)).strip()
         yield from _part_readings(written.strip(), lead, behind)

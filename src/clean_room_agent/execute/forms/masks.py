@@ -12,14 +12,10 @@ from clean_room_agent.execute.forms.place import Parsed, Place, body_of, docstri
 from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.syntax import statement_spans, walk
 
-MaskKind = Literal["line", "statement", "part", "word", "neighbours", "gap"]
+MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
 MOST_STATEMENT_LINES = 8
 MOST_NEIGHBOURS = 4
 MOST_PARTS = 6
-"""Of one line."""
-OPERATOR_FIELDS = ("operator", "operators")
-"""What grammars call the operators of an expression."""
-MOST_WORDS = 8
 """Of one line."""
 
 
@@ -53,25 +49,21 @@ class Mask(Struct, frozen=True, kw_only=True, order=True):
     @property
     def whole_lines(self) -> bool:
         """Whether it is one or more lines with their indentation."""
-        return self.kind not in {"part", "word"}
+        return self.kind != "part"
 
 
 def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
     """The masks of each executed line that says something, by rank of the lines: its parts with what it returns, assigns or
-    decides by first, then the whole line; the statement, if it has several lines; its operators, names and literals, one by one;
-    gaps beside it; it with neighbours.
+    decides by first, then the whole line; the statement, if it has several lines; gaps beside it; it with neighbours.
     """
     lines = _executed_lines(parsed, place)
     seen: set[tuple[int, int]] = set()
-    parts, words = _part_masks(parsed, place), _word_masks(parsed, place)
+    parts = _part_masks(parsed, place)
     found = []
     for line in lines:
         whole = Mask.whole_line(parsed, line)
         main, *more = [*parts.get(line, []), whole]
         masks = dict.fromkeys((main, whole, *statement_at(parsed, place, line), *more))
-        spans = {(mask.start, mask.end) for mask in masks}
-        alone = [mask for mask in words.get(line, []) if (mask.start, mask.end) not in spans]
-        masks |= dict.fromkeys(alone[:MOST_WORDS])
         masks |= dict.fromkeys((*_gap_masks(parsed, place, line), *_neighbour_masks(parsed, place, line)))
         new = [mask for mask in masks if (mask.start, mask.end) not in seen]
         seen.update((mask.start, mask.end) for mask in new)
@@ -161,27 +153,6 @@ def _part_masks(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
                 mask = Mask(kind="part", start=start, end=end, first_line=row, last_line=row)
                 masks.setdefault((start, end), mask)
     return {line: list(masks.values()) for line, masks in by_line.items()}
-
-
-def _word_masks(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:
-    """Operators, then names and literals, by line."""
-    root = parsed.node(place)
-    nodes = [] if root is None else list(walk(root))
-    operators = [
-        sign for node in nodes for name in OPERATOR_FIELDS for sign in node.children_by_field_name(name)
-    ]
-    inside = {child.id for node in nodes if node.type in parsed.nodes.strings for child in node.children}
-    leaves = [
-        node
-        for node in nodes
-        if node.is_named and not node.child_count and node.type != "comment" and node.id not in inside
-    ]
-    by_line: dict[int, list[Mask]] = {}
-    for node in (*operators, *leaves):
-        line, start, end = node.start_point.row + 1, node.start_byte, node.end_byte
-        mask = Mask(kind="word", start=start, end=end, first_line=line, last_line=line)
-        by_line.setdefault(line, []).append(mask)
-    return by_line
 
 
 def _fallible_parts(node: Node, nodes: Nodes) -> Iterator[tuple[Node, Node]]:
