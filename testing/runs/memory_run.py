@@ -65,6 +65,8 @@ class MemoryRunner(CommandRunner, kw_only=True):
     history: MemoryHistory
     tests: Tests
     commands_run: list[str] = field(default_factory=list)
+    seconds: list[float | None] = field(default_factory=list)
+    """How long each of them may take; None: as long as is configured."""
     exits: Callable[[str, Files], int] = lambda _command, _files: 0
     """How another command ends on the files that are checked out."""
     exit_code: int = 0
@@ -90,6 +92,7 @@ class MemoryRunner(CommandRunner, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
+        self.seconds.append(seconds)
         made = pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
         return replace(made, end=replace(made.end, returncode=made.end.returncode or self.exit_code))
 

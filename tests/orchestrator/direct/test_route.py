@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, memory_project
+from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, MemoryRunner, memory_project
 from testing.runs.memory_till import memory_till
 from tests.orchestrator.test_goals import GREEN, definition, nobody
 from tests.orchestrator.test_goals import opened as opened_till
@@ -163,6 +163,19 @@ def test_what_is_asked_in_turn_is_asked_one_after_the_other(project: MemoryProje
     ]
     assert not try_direct(memory.run, direct(memory), lambda _: [questions])
     assert met == [not in_turn] * 2
+
+
+def test_a_candidate_may_take_several_times_as_long_as_the_tests_took_and_not_as_configured(
+    project: MemoryProject,
+) -> None:
+    memory = opened(project)
+    took = direct(memory).base
+    slow = replace(direct(memory), base=replace(took, end=replace(took.end, duration_ms=3_000)))
+    runner = memory.run.tests
+    assert isinstance(runner, MemoryRunner)
+    runner.seconds.clear()
+    try_direct(memory.run, slow, Asking({"still red": "a = -1\nb = 0\n"}))
+    assert runner.seconds == [40.0]
 
 
 def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: MemoryProject) -> None:

@@ -81,6 +81,15 @@ def test_another_command_runs_where_tests_do_and_tells_its_code_and_words(runner
     assert runner.run_apart("sleep 30")[0] == 124
 
 
+def test_what_takes_several_times_as_long_as_before_is_ended_and_told_so(runner: CommandRunner) -> None:
+    runner.checkout(runner.tree.worktree.repo.head)
+    runner.config = TestingConfig(test_command="sleep 30", timeout=20)
+    said = "stopped after 0.5 s (several times what it took before); all its processes were killed"
+    assert runner.run_step_unseen(0.5).report.problem == said
+    runner.config = TestingConfig(test_command="sleep 30", timeout=0.5)
+    assert "([testing].timeout)" in runner.run_step_unseen(9).report.problem
+
+
 def test_a_script_that_watches_unless_ci_is_set_ends_and_that_is_told(runner: CommandRunner) -> None:
     watch = 'npm() { [ -n "$CI" ] || sleep 60; echo "CI=$CI"; }; npm test'
     runner.config = TestingConfig(test_command=watch, timeout=20)

@@ -23,6 +23,10 @@ MOST_TRIED = 3
 MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
 TOKEN = re.compile(r"\w+|[^\w\s]")
+LEAST_SECONDS, TIMES = 10.0, 10
+"""A candidate's goal tests may take this long, and so many times as long as all tests took before: a loop that a change made
+endless is the candidate's end, not two minutes of waiting.
+"""
 SAID_CHARS = 200
 """Of what a command printed last."""
 
@@ -163,8 +167,11 @@ def changed_tokens(diff: str) -> int:
 
 
 def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
-    """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread."""
-    return _goal_run(runner, goals, _run_tests(runner, goals, like))
+    """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread. What may never end is
+    not waited for as long as tests may take that are known to.
+    """
+    seconds = LEAST_SECONDS + TIMES * like.end.duration_ms / 1000
+    return _goal_run(runner, goals, _run_tests(runner, goals, like, seconds))
 
 
 def goals_at_base(runner: CommandRunner, goals: Sequence[GoalTest], base: TestRun) -> GoalsAtBase:
@@ -208,12 +215,14 @@ def _with_added(base: TestRun, goals: Sequence[GoalTest], tests: TestRun | None)
     return replace(base, report=report, failing=failing)
 
 
-def _run_tests(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> TestRun | None:
+def _run_tests(
+    runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun, seconds: float | None = None
+) -> TestRun | None:
     """The run of the goal tests that are tests; None if there are only commands."""
     names = tuple(goal.name for goal in goals if not goal.command)
     if not names:
         return None
-    return runner.run_some_unseen(like, names) or runner.run_step_unseen()
+    return runner.run_some_unseen(like, names, seconds) or runner.run_step_unseen(seconds)
 
 
 def _goal_run(runner: CommandRunner, goals: Sequence[GoalTest], tests: TestRun | None) -> GoalRun:

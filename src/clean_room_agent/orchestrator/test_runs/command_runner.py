@@ -151,12 +151,11 @@ class CommandRunner(Struct, kw_only=True):
         """Run the command that judges attempts: the quick one if there is one."""
         return self._run_and_notify(self.config.step_test_command or self.config.test_command, "")
 
-    def run_step_unseen(self) -> TestRun:
-        """Like `run_step`, from any thread: the observer is not notified."""
+    def run_step_unseen(self, seconds: float | None = None) -> TestRun:
+        """Like `run_step`, from any thread, and for at most so many seconds: the observer is not notified."""
+        command = self.config.step_test_command or self.config.test_command
         with self.timed(TimeKind.TESTS):
-            return self.names.of(
-                self._run_test_command(self.config.step_test_command or self.config.test_command)
-            )
+            return self.names.of(self._run_test_command(command, seconds=seconds))
 
     def run_again(self, run: TestRun, what: str = "") -> TestRun:
         """Run the command of `run` again; `what` is for the observer."""
@@ -190,13 +189,15 @@ class CommandRunner(Struct, kw_only=True):
         what = what or f"{counted(len(names), 'newly failing test')} again"
         return None if command is None else self._run_and_notify(command, what)
 
-    def run_some_unseen(self, run: TestRun, names: Collection[str]) -> TestRun | None:
-        """Like `run_some`, from any thread: the observer is not notified."""
+    def run_some_unseen(
+        self, run: TestRun, names: Collection[str], seconds: float | None = None
+    ) -> TestRun | None:
+        """Like `run_some`, from any thread, and for at most so many seconds: the observer is not notified."""
         command = rerun_command(run, names)
         if command is None:
             return None
         with self.timed(TimeKind.TESTS, "goal tests"):
-            return self.names.of(self._run_test_command(command))
+            return self.names.of(self._run_test_command(command, seconds=seconds))
 
     def run_observed(
         self,
@@ -272,11 +273,13 @@ class CommandRunner(Struct, kw_only=True):
         seconds: float | None = None,
     ) -> TestRun:
         self._before_command()
+        own = seconds is not None and seconds < self.config.timeout
         return run_tests(
             command,
             cwd=self.root,
             env=self._environment(command, traced=traced, asked=asked),
-            timeout=self.config.timeout if seconds is None else min(seconds, self.config.timeout),
+            timeout=seconds if seconds is not None and own else self.config.timeout,
+            limit=SEVERAL_TIMES if own else "[testing].timeout",
             report=self.report,
             roots=(self.tree.repo_top,),
             bound=self.config.output_bound,
@@ -322,6 +325,7 @@ def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
     )
 
 
+SEVERAL_TIMES = "several times what it took before"
 NO_MODULE = re.compile(r"python[\d.]*: No module named (\w+)\s*\Z")
 NO_PROGRAM = re.compile(r": ([^\s:]+): (?:command )?not found\s*\Z")
 NO_OPTION = re.compile(r"error: unrecognized arguments: (-\S+)")
@@ -464,13 +468,14 @@ def run_tests(
     bound: int = proc.DEFAULT_BOUND,
     sandbox: "Sandbox | None" = None,
     left_out: Collection[str] = (),
+    limit: str = "[testing].timeout",
 ) -> TestRun:
     """Run `command` in `cwd` with the shell, and leave none of its processes running. unittest is asked to name each
     test. `env` comes from `test_commands.test_environment` with the same `report`, the file for pytest's results; an
     older file there is deleted first. `timeout` is in seconds, `bound` in bytes per stream. Paths below `cwd` and
     `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in that, where `cwd` is
     mounted at the place that the sandbox chooses. `left_out` are tests and files
-    that Python's runners do not run.
+    that Python's runners do not run. `limit` says where `timeout` is from.
 
     Raises:
         CommandError: the shell could not be started, or the sandbox could not be set up.
@@ -492,9 +497,7 @@ def run_tests(
     reading = _read_results(ended)
     output = reading.shown or output
     if done.timed_out:
-        reading = _cut_short(
-            reading, f"stopped after {timeout:g} s ([testing].timeout); all its processes were killed"
-        )
+        reading = _cut_short(reading, f"stopped after {timeout:g} s ({limit}); all its processes were killed")
     elif done.exceeded:
         key = {"memory": "memory_mb", "processes": "processes"}[done.exceeded]
         reading = _cut_short(
