@@ -67,6 +67,8 @@ class MemoryRunner(CommandRunner, kw_only=True):
     commands_run: list[str] = field(default_factory=list)
     seconds: list[float | None] = field(default_factory=list)
     """How long each of them may take; None: as long as is configured."""
+    duration_ms: int = 0
+    """How long each takes."""
     exits: Callable[[str, Files], int] = lambda _command, _files: 0
     """How another command ends on the files that are checked out."""
     exit_code: int = 0
@@ -94,7 +96,8 @@ class MemoryRunner(CommandRunner, kw_only=True):
         self.commands_run.append(command)
         self.seconds.append(seconds)
         made = pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
-        return replace(made, end=replace(made.end, returncode=made.end.returncode or self.exit_code))
+        code = made.end.returncode or self.exit_code
+        return replace(made, end=replace(made.end, returncode=code, duration_ms=self.duration_ms))
 
 
 class MemoryPool(WorktreePool):

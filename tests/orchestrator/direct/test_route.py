@@ -169,13 +169,12 @@ def test_a_candidate_may_take_several_times_as_long_as_the_tests_took_and_not_as
     project: MemoryProject,
 ) -> None:
     memory = opened(project)
-    took = direct(memory).base
-    slow = replace(direct(memory), base=replace(took, end=replace(took.end, duration_ms=3_000)))
+    slow = replace(direct(memory), took_ms=3_000)
     runner = memory.run.tests
     assert isinstance(runner, MemoryRunner)
     runner.seconds.clear()
     try_direct(memory.run, slow, Asking({"still red": "a = -1\nb = 0\n"}))
-    assert runner.seconds == [40.0]
+    assert runner.seconds == [60.0]
 
 
 def test_the_first_candidate_that_holds_ends_it_and_is_the_runs_head(project: MemoryProject) -> None:
@@ -293,7 +292,7 @@ def test_a_command_is_a_goal_test_as_well(project: MemoryProject) -> None:
     base = memory.run.progress.accepted
     assert base is not None
     goals = (GOAL, GoalTest(name="sh: true", source=GoalSource.GIVEN, command="true"))
-    ran = run_goals(memory.runner, goals, base)
+    ran = run_goals(memory.runner, goals, base, took_ms=0)
     assert (ran.green, ran.whole) == (("sh: true",), True)
     assert [name for name, _ in ran.said] == ["t.py::a"]
 
@@ -304,10 +303,12 @@ def test_the_standard_at_the_base_knows_the_goal_tests_that_were_added(project: 
     assert base is not None
     without = replace(base, report=replace(base.report, outcomes={"t.py::b": "passed"}, collected=1))
     memory.runner.tests = lambda files: {"t.py::a": "failed"}
+    memory.runner.duration_ms = 7_000
     at_base = goals_at_base(memory.runner, GOALS.tests, replace(without, command="pytest -q"))
     assert at_base.standard.report.outcomes == {"t.py::a": "failed", "t.py::b": "passed"}
     assert at_base.standard.report.collected == 2
     assert at_base.ran.green == ()
+    assert at_base.took_ms == 7_000
 
 
 def test_nearer_is_more_green_or_another_failure_of_tests_that_ran() -> None:

@@ -23,9 +23,9 @@ MOST_TRIED = 3
 MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
 TOKEN = re.compile(r"\w+|[^\w\s]")
-LEAST_SECONDS, TIMES = 10.0, 10
-"""A candidate's goal tests may take this long, and so many times as long as all tests took before: a loop that a change made
-endless is the candidate's end, not two minutes of waiting.
+LEAST_SECONDS, TIMES = 30.0, 10
+"""A candidate's goal tests may take this long, since what failed at once before may take longer when it is right, and so many times
+as long as the tests took before: a loop that a change made endless is not waited for any longer.
 """
 SAID_CHARS = 200
 """Of what a command printed last."""
@@ -54,6 +54,8 @@ class GoalsAtBase(Struct, frozen=True, kw_only=True):
     ran: GoalRun
     standard: TestRun
     """The step's tests with them: what the tests of a candidate are compared with."""
+    took_ms: int = 0
+    """By the goal tests that are tests."""
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -166,11 +168,11 @@ def changed_tokens(diff: str) -> int:
     return (new - old).total() + (old - new).total()
 
 
-def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun) -> GoalRun:
-    """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread. What may never end is
-    not waited for as long as tests may take that are known to.
+def run_goals(runner: CommandRunner, goals: Sequence[GoalTest], like: TestRun, took_ms: int) -> GoalRun:
+    """Run the goal tests in the runner's worktree, as the command of `like` runs tests; from any thread. They took `took_ms` before
+    the change that is judged.
     """
-    seconds = LEAST_SECONDS + TIMES * like.end.duration_ms / 1000
+    seconds = LEAST_SECONDS + TIMES * took_ms / 1000
     return _goal_run(runner, goals, _run_tests(runner, goals, like, seconds))
 
 
@@ -179,7 +181,11 @@ def goals_at_base(runner: CommandRunner, goals: Sequence[GoalTest], base: TestRu
     without these.
     """
     tests = _run_tests(runner, goals, base)
-    return GoalsAtBase(ran=_goal_run(runner, goals, tests), standard=_with_added(base, goals, tests))
+    return GoalsAtBase(
+        ran=_goal_run(runner, goals, tests),
+        standard=_with_added(base, goals, tests),
+        took_ms=0 if tests is None else tests.end.duration_ms,
+    )
 
 
 def stand_on_goals(run: Run, goals: Goals) -> GoalsAtBase:

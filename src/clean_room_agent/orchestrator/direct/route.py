@@ -69,6 +69,8 @@ ROUND = "round"
 """The name of a round in the journal."""
 NAMED = 3
 """Places that the live view names."""
+MOST_READ = 8
+"""Tests that a candidate breaks, of which one is looked for that makes a call."""
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 MOST_PLACES = 6
@@ -88,6 +90,8 @@ class Direct(Struct, frozen=True, kw_only=True):
     """Documented examples of the places, which a candidate must not break."""
     limit: int
     """Answer tokens that it may take, with those that are read at a tenth."""
+    took_ms: int = 0
+    """By the goal tests, or by the step's tests if these took longer, at the head."""
 
 
 def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
@@ -130,6 +134,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         base=at_base.standard,
         places=tuple(target.place.name for target in targets),
         limit=solve.direct_tokens,
+        took_ms=max(at_base.took_ms, at_base.standard.end.duration_ms),
     )
     done, number = try_direct(run, direct, rounds), 1
     while not done and _is_hinted(run, step_id := f"{HINT}-{number}"):
@@ -401,9 +406,9 @@ class _Route:
     def _with_test_results(self, placed: list[TriedAnswer]) -> list[TriedAnswer]:
         """With the goal tests' runs, and the step's tests of those that are green."""
         waiting = [one for one in placed if one.commit]
-        goals, like = self._direct.goals.tests, self._direct.base
+        goals, like, took_ms = self._direct.goals.tests, self._direct.base, self._direct.took_ms
         runs = self._run.worktrees.at_each(
-            [one.commit for one in waiting], lambda runner: run_goals(runner, goals, like)
+            [one.commit for one in waiting], lambda runner: run_goals(runner, goals, like, took_ms)
         )
         by_number = {one.number: replace(one, goals=ran) for one, ran in zip(waiting, runs, strict=True)}
         green = likeliest_first([one for one in by_number.values() if one.is_green(len(goals))])
@@ -442,9 +447,8 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-        told = (
-            goal_of_test(run, tests, name, GoalSource.REPOSITORY) for name in sorted(verdict.newly_failing)
-        )
+        failing = sorted(verdict.newly_failing)[:MOST_READ]
+        told = (goal_of_test(run, tests, name, GoalSource.REPOSITORY) for name in failing)
         counter = next((test for test in told if test.call and test.wanted), None)
         return replace(
             one, commit=commit, counter=counter, judgment=ChangeJudgment(tests=tests, verdict=verdict)
