@@ -212,9 +212,10 @@ def _with_what_broke(
     """The requests; behind one that broke an example, its gap once more with that told, as in a run."""
     told = 0
     for request in asked:
+        before = len(broke)
         yield request
-        if told < min(len(broke), MOST_AGAIN):
-            told = len(broke)
+        if len(broke) > before and told < MOST_AGAIN:
+            told += 1
             goals = (*assignment.goals[:1], broke[-1])
             yield from masked.again(
                 place, fault.bad, msgspec.structs.replace(assignment, goals=goals), request

@@ -55,9 +55,8 @@ class Rendering:
     def __init__(self, tokenizer: Any, options: dict[str, Any]) -> None:
         self._tokenizer = tokenizer
         self._options = options
-        self._vocabulary: dict[str, int] = (
-            tokenizer.get_vocab()
-        )  # made anew at each call, in a tenth of a second
+        # The tokenizer makes it anew at each call, in a tenth of a second.
+        self._vocabulary: dict[str, int] = tokenizer.get_vocab()
 
     def halves(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
         """The tokens of the prompt, and of the answer including its end."""

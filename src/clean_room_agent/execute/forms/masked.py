@@ -130,12 +130,11 @@ def requests(
     iteration goes on: masks whose likeliest answer was what stands there, of whose lines what else there is to ask waits; and
     blocks that answers opened, of which each is asked next what is inside.
     """
-    parsed = Parsed(place.path, text)
-    visible = shown(parsed, place)
-    if visible is None:
-        return
     tellings = _usable_tellings(assignment)
-    builder = _Builder(parsed, visible, _names_of(parsed, place), assignment, first=tellings[0])
+    parsed = Parsed(place.path, text)
+    builder = _builder(parsed, place, assignment, tellings[0])
+    if builder is None:
+        return
     asked: set[tuple[str, str, int, int]] = set()
     waiting = [
         (rank + STRIDE * way, rank, way, mask, telling, draw)
@@ -165,12 +164,10 @@ def requests(
 
 def again(place: Place, text: str, assignment: Assignment, asked: MaskedRequest) -> Iterator[MaskedRequest]:
     """The same gap with another assignment, told in the ways in which one can be repaired by a call that it gets wrong."""
-    parsed = Parsed(place.path, text)
-    visible = shown(parsed, place)
-    if visible is None:
-        return
     tellings = _usable_tellings(assignment)
-    builder = _Builder(parsed, visible, _names_of(parsed, place), assignment, first=tellings[0])
+    builder = _builder(Parsed(place.path, text), place, assignment, tellings[0])
+    if builder is None:
+        return
     for telling in tellings[:AGAIN]:
         yield builder.request(asked.mask, telling, 0, asked.opening)
 
@@ -425,6 +422,14 @@ class _Builder:
     def _stated_test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
         return self._language.stated_test(call, wanted, _raised_error(goal.wanted))
+
+
+def _builder(parsed: Parsed, place: Place, assignment: Assignment, first: Telling) -> _Builder | None:
+    """None if the place cannot be shown."""
+    visible = shown(parsed, place)
+    if visible is None:
+        return None
+    return _Builder(parsed, visible, _names_of(parsed, place), assignment, first=first)
 
 
 def _names_of(parsed: Parsed, place: Place) -> dict[str, list[int]]:

@@ -175,9 +175,13 @@ class Questions:
         for questions in asked:
             yield questions
             broke = [one for one in candidates if one.counter is not None and one.number not in self._told]
-            for one in broke[: MOST_AGAIN - len(self._told)]:
-                self._told.add(one.number)
-                yield next((found for sweep in self._sweeps if (found := sweep.against(one))), [])
+            for one in broke:
+                if len(self._told) == MOST_AGAIN:
+                    break
+                again = next((found for sweep in self._sweeps if (found := sweep.against(one))), [])
+                if again:
+                    self._told.add(one.number)
+                    yield again
 
     def _to_the_smallest(
         self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
