@@ -217,7 +217,7 @@ def _with_what_broke(
         if len(broke) > before and told < MOST_AGAIN:
             told += 1
             goals = (*assignment.goals[:1], broke[-1])
-            yield from masked.again(
+            yield from masked.same_gap_requests(
                 place, fault.bad, msgspec.structs.replace(assignment, goals=goals), request
             )
 

@@ -241,7 +241,7 @@ def test_every_line_of_a_request_has_its_source() -> None:
 def test_a_gap_is_asked_for_again_told_what_its_answer_broke() -> None:
     first = next(masked.requests(PLACE, TEXT, ASSIGNMENT))
     kept = replace(GOAL, name="u", call="Stats.mean([])", wanted="0", got="")
-    again = list(masked.again(PLACE, TEXT, replace(ASSIGNMENT, goals=(GOAL, kept)), first))
+    again = list(masked.same_gap_requests(PLACE, TEXT, replace(ASSIGNMENT, goals=(GOAL, kept)), first))
     assert [(one.mask, one.telling) for one in again] == [
         (first.mask, telling) for telling in ("comment", "wrong", "docstring")
     ]

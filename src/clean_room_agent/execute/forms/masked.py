@@ -162,7 +162,9 @@ def requests(
             yield request
 
 
-def again(place: Place, text: str, assignment: Assignment, asked: MaskedRequest) -> Iterator[MaskedRequest]:
+def same_gap_requests(
+    place: Place, text: str, assignment: Assignment, asked: MaskedRequest
+) -> Iterator[MaskedRequest]:
     """The same gap with another assignment, told in the ways in which one can be repaired by a call that it gets wrong."""
     tellings = _usable_tellings(assignment)
     builder = _builder(Parsed(place.path, text), place, assignment, tellings[0])

@@ -376,7 +376,7 @@ class _Sweep:
             return []
         goals = (*self._assignment.goals[:1], replace(one.counter, got=""))
         told = replace(self._assignment, goals=goals)
-        asked = masked.again(self._target.place, self._target.text, told, request)
+        asked = masked.same_gap_requests(self._target.place, self._target.text, told, request)
         return [self.gap(each, f" against {one.number}") for each in asked]
 
     def worded(self, count: int) -> list[PlaceQuestion]:
