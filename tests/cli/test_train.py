@@ -69,3 +69,14 @@ def test_a_python_is_named_from_the_folder_where_the_command_is_given(
     monkeypatch.chdir(tmp_path)
     code, _, err = shop.run_here(*given, "--python", "./python")
     assert code == 0, err
+
+
+def test_labelled_answers_are_trained_two_at_a_time(shop: Project, tmp_path: Path) -> None:
+    given = (*trainable(shop, tmp_path), "--kind", "kto")
+    code, _, err = shop.run_here(*given, "--micro-batch", "1")
+    assert code == 2
+    assert "--kind kto needs 2 rows at a time" in err
+    code, out, err = shop.run_here(*given)
+    assert code == 0, err
+    about = json.loads((Path(json.loads(out)["folder"]) / "cra.json").read_text())
+    assert about["job"]["micro_batch"] == 2

@@ -183,6 +183,8 @@ def test_an_interrupted_training_continues_if_it_is_the_same(bench: Bench) -> No
 def test_a_job_that_cannot_be_done_is_refused_before_it_begins(bench: Bench) -> None:
     with pytest.raises(UsageError, match="cannot be divided"):
         bench.job(Machine(micro_batch=3))
+    with pytest.raises(UsageError, match="--kind kto needs 2 rows at a time"):
+        bench.job(Machine(micro_batch=1), "kto")
     with pytest.raises(UsageError, match="no base model"):
         job_for(PLAN, bench.top / "data", bench.top / "absent", bench.top / "w", Machine())
     with pytest.raises(UsageError, match=r"there is no .*train\.jsonl"):

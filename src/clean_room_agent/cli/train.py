@@ -9,7 +9,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.adapter_training import train_dataset
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.cli import options, output
-from clean_room_agent.training.train import Machine, native_bfloat16
+from clean_room_agent.training.dataset import Kind
+from clean_room_agent.training.train import LEAST_AT_ONCE, Machine, native_bfloat16
 
 KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answers (kto)."
 
@@ -33,9 +34,7 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
 @click.option(
     "--micro-batch",
     type=options.number(1),
-    default=1,
-    show_default=True,
-    help="Rows per device at a time.",
+    help="Rows per device at a time. [default: 1; kto: 2]",
 )
 @click.option("--checkpointing", is_flag=True, help="Gradient checkpointing: less memory, more time.")
 @click.option(
@@ -60,10 +59,10 @@ def command(
     dataset: int,
     base: Path,
     place: Path | None,
-    kind: str,
+    kind: Kind,
     max_length: int | None,
     max_steps: int | None,
-    micro_batch: int,
+    micro_batch: int | None,
     checkpointing: bool,
     dtype: Literal["float32", "bfloat16"] | None,
     cpu: bool,
@@ -86,7 +85,7 @@ def command(
         accelerate_config=accelerate_config,
         dtype=dtype or ("bfloat16" if native_bfloat16() else "float32"),
         device="cpu" if cpu else "auto",
-        micro_batch=micro_batch,
+        micro_batch=micro_batch or LEAST_AT_ONCE[kind],
         gradient_checkpointing=checkpointing,
     )
     job = {"kind": kind, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}

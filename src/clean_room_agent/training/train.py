@@ -34,6 +34,8 @@ from clean_room_agent.training.train_plan import TrainingPlan
 from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT
 
 SCRIPT = Path(__file__).with_name("trl_process.py")
+LEAST_AT_ONCE: Mapping[Kind, int] = {"sft": 1, "dpo": 1, "kto": 2}
+"""Rows at a time on one device; TRL's KTO takes its estimate of the divergence from other rows beside each."""
 EXTRA_HINT = (
     "install the extra: pip install 'clean-room-agent[train]', or name a Python that has it with --python"
 )
@@ -112,7 +114,8 @@ def job_for(
     """The training of the plan on this machine.
 
     Raises:
-        UsageError: the dataset has no such rows, the base is not there, or the batch cannot be divided.
+        UsageError: the dataset has no such rows, the base is not there, or the batch cannot be divided or is too
+            small for the kind.
     """
     rows = dataset / plan.target / f"{PREFIXES[kind]}train.jsonl"
     if not rows.is_file():
@@ -120,6 +123,11 @@ def job_for(
     if not base.exists():
         raise UsageError(
             f"there is no base model at {base}", hint="a folder that transformers can load, or a GGUF file"
+        )
+    if machine.micro_batch < LEAST_AT_ONCE[kind]:
+        raise UsageError(
+            f"--kind {kind} needs {LEAST_AT_ONCE[kind]} rows at a time or more: it compares those of one batch",
+            hint=f"--micro-batch {LEAST_AT_ONCE[kind]}",
         )
     at_once = machine.micro_batch * machine.processes
     wanted = plan.hyperparameters
