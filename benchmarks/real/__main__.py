@@ -1,7 +1,7 @@
 """A real small model in the chair: what `cra` solves with it, and what others solve with the same tokens.
 
     python -m benchmarks.real WORK MIRRORS [--sets NAME,...] [--arms NAME,...] [--split dev|test] [--sample N]
-                              [--only TEXT] [--model NAME | --base-url URL --model NAME] [--bound TOKENS] [--write]
+                              [--only TEXT] [--model NAME | --base-url URL --model NAME [--gaps NAME]] [--bound TOKENS] [--write]
 
 WORK is a folder outside this repository, in which all is kept: tasks, results (one file for each arm and task, so a run that
 was broken off goes on where it was), trees, logs, and every question and answer. MIRRORS says where the repositories are,
@@ -61,7 +61,7 @@ def done_by(
     name: str, arm: Arm, bench: Bench, task: Task, model: Model, proxy: CountingProxy, bound: int
 ) -> Result:
     """The arm's result for the task: the one of an earlier run, or a new one."""
-    folder = bench.work / "runs" / model.name / f"bound-{bound}" / name / task.id
+    folder = bench.work / "runs" / model.folder / f"bound-{bound}" / name / task.id
     file = folder / "result.json"
     if file.exists():
         return msgspec.json.decode(file.read_bytes(), type=Result)
@@ -135,7 +135,7 @@ def run_all(asked: argparse.Namespace, bench: Bench, model: Model) -> None:
 
 def all_results(bench: Bench, model: Model, bound: int) -> list[Result]:
     """Every result that stands in the work folder for this model and bound."""
-    place = bench.work / "runs" / model.name / f"bound-{bound}"
+    place = bench.work / "runs" / model.folder / f"bound-{bound}"
     files = [file for arm in ARMS for file in sorted((place / arm).glob("*/result.json"))]
     return [msgspec.json.decode(file.read_bytes(), type=Result) for file in files]
 
@@ -166,6 +166,11 @@ def main() -> int:
     parser.add_argument(
         "--model", default=CODER, help=f"one of {', '.join(MODELS)}, or the server's name for it"
     )
+    parser.add_argument(
+        "--gaps",
+        default="",
+        help="the server's name for what fills `cra`'s gaps instead, such as BASE+ADAPTER",
+    )
     parser.add_argument("--base-url", default="", help="of a server that runs, without /v1")
     parser.add_argument("--window", type=int, default=WINDOW, help="tokens of a prompt and its answer")
     parser.add_argument(
@@ -178,7 +183,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     bench = Bench(work=asked.work.resolve(), mirrors=asked.mirrors)
-    model = Model(name=asked.model, window=asked.window)
+    model = Model(name=asked.model, window=asked.window, gaps=asked.gaps)
     try:
         run_all(asked, bench, model)
     except (BenchmarkError, planted.NoTask, FetchError) as exc:
@@ -188,7 +193,7 @@ def main() -> int:
         text = page(all_results(bench, model, asked.bound), split)
         print(f"\n{split}\n\n{text}")
         if asked.write:
-            write_section(RESULTS, f"{asked.model}, {split}, at most {asked.bound:,} tokens a task", text)
+            write_section(RESULTS, f"{model.folder}, {split}, at most {asked.bound:,} tokens a task", text)
     return 0
 
 

@@ -33,6 +33,13 @@ class Model(Struct, frozen=True, kw_only=True):
     name: str
     window: int
     """Tokens."""
+    gaps: str = ""
+    """The model that fills gaps for `cra`, such as an adapter's, where it is another one."""
+
+    @property
+    def folder(self) -> str:
+        """Where its results stand."""
+        return f"{self.name}, gaps by {self.gaps}" if self.gaps else self.name
 
     @property
     def answer(self) -> int:
@@ -107,6 +114,11 @@ def cra(run: Run) -> Left:
     code, _ = command_run(run, (*CRA, "init", "-y", *server, *models, *tests), variables)
     if code:
         return Left(claimed=False, attempts=0, applied=0, note=f"init ended with {code}")
+    if run.model.gaps:
+        override = (*CRA, "config", "set", "models.overrides.fill", run.model.gaps)
+        code, _ = command_run(run, override, variables)
+        if code:
+            return Left(claimed=False, attempts=0, applied=0, note=f"config set ended with {code}")
     code, output = command_run(run, (*CRA, "solve", "--json", run.task.words), variables)
     answer = json.loads(output) if output.strip() else {}
     if branch := answer.get("branch"):
