@@ -6,7 +6,7 @@ from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.artifacts.prompt_sources import PromptSource
-from clean_room_agent.execute.forms.place import Assignment, Place, Refused
+from clean_room_agent.execute.forms.place import SAME, Assignment, Place, Refused
 from clean_room_agent.execute.forms.worded import (
     FUNCTION,
     LINES,
@@ -320,6 +320,20 @@ def test_wrong_lines_are_replaced_whatever_their_indentation(answer: str) -> Non
     done = apply(PLACE, TEXT, blocks(answer))
     assert isinstance(done, str), done
     assert done == RIGHT
+
+
+@pytest.mark.parametrize("head", ["    @staticmethod\n    @helper\n", ""])
+def test_the_whole_definition_may_stand_for_its_lines(head: str) -> None:
+    """Small models copy all of a short function, with the docstring that they are shown."""
+    after = head + METHOD.partition("@helper\n")[2]
+    before = after.replace("len(values)", "(len(values) + 1)")
+    assert apply(PLACE, TEXT, (before, after)) == RIGHT
+    assert apply(PLACE, TEXT, (before, before)) == Refused(reason=SAME, same=True)
+    only = "        return total / len(values)"
+    for left, new in ((before, only), (before.rpartition("        return")[0], after)):
+        assert apply(PLACE, TEXT, (left, new)) == Refused(
+            reason="the lines that should be replaced are not in Stats.mean"
+        )
 
 
 def test_lines_that_are_not_there_once_are_refused() -> None:

@@ -425,7 +425,9 @@ def _related_heads(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
 
 
 def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refused:
-    """The lines are found whatever their indentation, but only once: in the place, outside its docstring."""
+    """The lines are found whatever their indentation, but only once: in the place, outside its docstring. They may also be the
+    whole definition with its docstring, as it is shown.
+    """
     parsed = Parsed(place.path, text)
     node = parsed.node(place)
     if node is None:
@@ -439,6 +441,8 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
     rows = [row for row in range(place.first_line - 1, place.last_line) if row not in hidden]
     there = [parsed.lines[row].strip() for row in rows]
     hits = [at for at in range(len(rows) - len(wanted) + 1) if there[at : at + len(wanted)] == wanted]
+    if not hits and _are_definitions(parsed, place, wanted, after):
+        return _with_definition(place, text, answer[1])
     if len(hits) != 1:
         count = "not in" if not hits else f"{len(hits)} times in"
         return Refused(reason=f"the lines that should be replaced are {count} {place.name}")
@@ -454,6 +458,18 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
         return Refused(reason=SAME, same=True)
     fault = static_fault(place.path, place.name, text, result)
     return Refused(reason=fault) if fault else result
+
+
+def _are_definitions(parsed: Parsed, place: Place, before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether both are the definition from its head on, the first as it is shown; decorators may be left out."""
+    visible = shown(parsed, place)
+    if visible is None or not after:
+        return False
+    rows = [row.text.strip() for row in (*visible.top, *visible.documented, *visible.body)]
+    head = [row.text.strip() for row in visible.top]
+    copied = [line for line in before if line]
+    same_start = after[0].strip().partition("(")[0] == before[0].partition("(")[0]
+    return copied[0] in head and copied == [line for line in rows if line][-len(copied) :] and same_start
 
 
 def _outdent_line(line: str, own: str, indent: str) -> str:
