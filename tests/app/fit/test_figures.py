@@ -52,3 +52,20 @@ def test_a_judge_is_clear_after_two_questions_if_it_knows_or_says_the_same_of_al
     assert is_clear("judgment", judged([1.0] * 4, [1.0] * 4))
     assert not is_clear("judgment", judged([1.0] * 3, [1.0] * 3))
     assert not is_clear("judgment", judged([1.0, 0.0] * 3, [1.0, 0.0] * 3))
+
+
+def drawn(usual: str, other: str) -> list[Measured]:
+    """Answers at two temperatures, by whether they are right (1) or not."""
+    return [
+        Measured(task=str(at), held=False, applied=True, right=sign == "1", kind=kind)
+        for at, signs in enumerate(zip(usual, other, strict=True))
+        for kind, sign in zip(("0.7", "0.4"), signs, strict=True)
+    ]
+
+
+def test_temperatures_are_clear_once_no_other_can_lead() -> None:
+    assert is_clear("redrawn", drawn("0", "0"))
+    assert is_clear("redrawn", drawn("1", "1"))
+    assert not is_clear("redrawn", drawn("0", "1"))
+    assert not is_clear("redrawn", drawn("00", "11"))
+    assert is_clear("redrawn", drawn("01", "11"))

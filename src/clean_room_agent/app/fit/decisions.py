@@ -8,12 +8,14 @@ from typing import Any
 from msgspec import Struct
 
 from clean_room_agent.app.fit.figures import (
+    CLEARLY_MORE,
     LEAST_AUC,
     FigureName,
     Fit,
     Measured,
     auc,
     evidence,
+    right_by_temperature,
     share,
 )
 from clean_room_agent.artifacts.context import Role
@@ -27,8 +29,6 @@ LONGER = 2.0
 """So many times as long answers may be where that is what right ones need."""
 LONG_SHARE = 0.25
 """Of the right answers, that need it."""
-CLEARLY_MORE = 2
-"""Right answers by which another temperature has to lead."""
 ENOUGH = 40
 """Answers of each of two forms that were tried in runs, before these figures order them."""
 
@@ -142,9 +142,7 @@ def _sampling_keys(coding: Fit) -> Iterator[ChosenKey]:
     drawn = coding.choosing("redrawn")
     if "redrawn" in coding.ended and drawn:
         why = words_of(coding, "redrawn")
-        right = {
-            kind: sum(one.right for one in drawn if one.kind == kind) for kind in _temperatures_asked(drawn)
-        }
+        right = right_by_temperature(drawn)
         usual, *others = right
         better = [kind for kind in others if right[kind] >= right[usual] + CLEARLY_MORE]
         yield ChosenKey(table="solve", key="draw_temperature", value=float((better or [usual])[0]), why=why)
@@ -154,11 +152,6 @@ def _sampling_keys(coding: Fit) -> Iterator[ChosenKey]:
         length = LONGER if long >= LONG_SHARE * len(written) else 1.0
         why = f"{long} of {len(written)} right answers longer than usual"
         yield ChosenKey(table="solve", key="answer_length", value=length, why=why)
-
-
-def _temperatures_asked(tasks: Sequence[Measured]) -> list[str]:
-    """The temperatures, in the order in which they were asked."""
-    return list(dict.fromkeys(one.kind for one in tasks))
 
 
 def _parallel_keys(coding: Fit) -> Iterator[ChosenKey]:

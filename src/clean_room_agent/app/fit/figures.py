@@ -78,10 +78,10 @@ class Bounds(NamedTuple):
 FIGURES: Mapping[FigureName, Bounds] = MappingProxyType(
     {
         "function": Bounds("coding", 0.05, 0.3, 5, 12, 110),
-        "masked": Bounds("coding", 0.05, 0.3, 5, 12, 70),
-        "lines": Bounds("coding", 0.05, 0.3, 4, 9, 90),
-        "redrawn": Bounds("coding", 0.02, 0.2, 4, 6, 110),
-        "edit": Bounds("coding", 0.2, 0.6, 3, 6, 220),
+        "masked": Bounds("coding", 0.05, 0.3, 4, 12, 70),
+        "lines": Bounds("coding", 0.05, 0.3, 4, 6, 90),
+        "redrawn": Bounds("coding", 0.02, 0.2, 2, 4, 110),
+        "edit": Bounds("coding", 0.15, 0.6, 3, 6, 220),
         "plan": Bounds("reasoning", 0.25, 0.8, 2, 6, 500),
         "judgment": Bounds("classifier", 0.5, 0.8, 8, 24, 30),
     }
@@ -90,6 +90,8 @@ FIGURES: Mapping[FigureName, Bounds] = MappingProxyType(
 CLEAR = math.log(0.9 / 0.1)
 Z = 1.28
 """Of an interval that holds the truth four times out of five."""
+CLEARLY_MORE = 2
+"""Right answers by which another temperature than the usual one has to lead."""
 LEAST_AUC = 0.65
 """From here on a judgment tells more than the ranking does."""
 
@@ -145,7 +147,24 @@ def is_clear(name: FigureName, tasks: Sequence[Measured]) -> bool:
         return found is not None and (
             says_the_same or abs(found - LEAST_AUC) > Z * auc_deviation(tasks, found)
         )
+    if name == "redrawn":
+        return not _may_lead(tasks)
     return not any(one.applied for one in tasks) or abs(evidence(name, tasks)) >= CLEAR
+
+
+def right_by_temperature(tasks: Sequence[Measured]) -> dict[str, int]:
+    """Right answers of each temperature, in the order in which they were asked: the usual one first."""
+    return {
+        kind: sum(one.right for one in tasks if one.kind == kind)
+        for kind in dict.fromkeys(one.kind for one in tasks)
+    }
+
+
+def _may_lead(tasks: Sequence[Measured]) -> bool:
+    """Whether the answers that are left could make another temperature lead the usual one."""
+    usual, *others = right_by_temperature(tasks).values()
+    left = (FIGURES["redrawn"].most - len(tasks)) // (len(others) + 1)
+    return any(right + left >= usual + CLEARLY_MORE for right in others)
 
 
 def auc(tasks: Sequence[Measured]) -> float | None:

@@ -47,7 +47,7 @@ TIMED_ALONE, TOGETHER = 2, 5
 are used.
 """
 AT_A_TIME = 3
-"""Tasks between two looks at a figure: two that choose, and one that is held."""
+"""Tasks between two looks at a figure, or as many as the slots take: two that choose, and one that is held."""
 TEMPERATURES = (0.7, 0.4)
 """Of drawn answers, the usual one first."""
 MEASURED_LENGTH = 2.0
@@ -166,7 +166,10 @@ class Probe:
             return size, size
         if name in {"masked", "judgment"}:  # themselves several questions
             return 1, 1
-        return AT_A_TIME, best_width(fit) or 1
+        width = best_width(fit) or 1
+        if name == "redrawn":  # one task, at each temperature
+            return len(TEMPERATURES), width
+        return max(AT_A_TIME, width), width
 
     def _tell_progress(self, name: FigureName, done: int) -> None:
         left = 0.0
