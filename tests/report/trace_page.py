@@ -16,6 +16,7 @@ FENCE = re.compile(
     r"^```sql\n(?P<statement>.*?)^```\n(?P<answer>\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE
 )
 PATH = "tally/money.py"
+SYMBOL = "split_amount"
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -45,7 +46,7 @@ def ask(record: Path, run: str) -> tuple[Answered, ...]:
 
 def parameters(run: str) -> dict[str, str]:
     """What the page's `.parameter set` lines give."""
-    return {"run": run, "path": PATH, "line": LINE}
+    return {"run": run, "path": PATH, "symbol": SYMBOL, "line": LINE}
 
 
 def written_anew(page: str, run: str, answers: tuple[Answered, ...]) -> str:
