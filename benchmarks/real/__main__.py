@@ -113,6 +113,8 @@ def run_all(asked: argparse.Namespace, bench: Bench, model: Model) -> None:
         FetchError: the model cannot be had.
     """
     bench.environment()  # before several threads want it
+    if "cra" in asked.arms:
+        arms.require_own_build(bench.work)
     for arm in set(asked.arms) & set(peers.PACKAGES):
         peers.install(bench, arm)
     tasks = chosen_tasks(bench, asked.sets, asked.split, asked.only, asked.sample)

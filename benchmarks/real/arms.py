@@ -5,6 +5,7 @@ All have the same model, tests in sight and bound of tokens. Others' agents are 
 
 import contextlib
 import json
+import os
 import shlex
 import sqlite3
 import subprocess
@@ -15,12 +16,14 @@ from pathlib import Path
 import httpx
 from msgspec import Struct
 
-from benchmarks.commits.checkouts import git
+import clean_room_agent
+from benchmarks.commits.checkouts import BenchmarkError, git
 from benchmarks.real.prompting import SYSTEM, Shown, applied, code_of, prompt_for
 from benchmarks.real.proxy import Account
 from benchmarks.real.tasks import Bench, Task
 
 CRA = (sys.executable, "-m", "clean_room_agent")
+OWN = Path(str(clean_room_agent.__file__))
 DRAWS = 8
 LONGEST_ANSWER = 4096
 NOT_APPLIED = ("no_edits", "unreadable", "truncated", "refused")
@@ -131,6 +134,23 @@ def cra(run: Run) -> Left:
         note=f"exit {code}: {answer.get('reason') or answer.get('error') or ''}",
         lost="tokens spent" if run.account.refused else stage_lost(run.task, tried, claimed=code == 0),
     )
+
+
+def require_own_build(work: Path, own: Path = OWN) -> None:
+    """The `cra` that this arm starts is the package at `own`, which this benchmark belongs to. What PYTHONPATH names decides about the
+    benchmark's imports only: the arm goes without it.
+
+    Raises:
+        BenchmarkError: this Python has another one installed.
+    """
+    command = (sys.executable, "-c", "import clean_room_agent as c; print(c.__file__)")
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(command, cwd=work, env=variables, capture_output=True, text=True, check=False)
+    found = done.stdout.strip()
+    if found != str(own):
+        raise BenchmarkError(
+            f"the arm cra would run {found or 'nothing'}, and not {own}: pip install -e {own.parents[2]}"
+        )
 
 
 def attempts_of(record: Path) -> list[tuple[str, str]]:

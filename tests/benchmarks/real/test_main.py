@@ -2,8 +2,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
+from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.real.__main__ import all_results, done_by
-from benchmarks.real.arms import Left, Model, Run, stage_lost
+from benchmarks.real.arms import Left, Model, Run, require_own_build, stage_lost
 from benchmarks.real.features import Addition, addition
 from benchmarks.real.planted import Repository
 from benchmarks.real.proxy import CountingProxy
@@ -94,3 +96,15 @@ def test_an_addition_is_told_by_its_signature(tmp_path: Path) -> None:
         tests={"test_box.py": "import box\n"},
         signatures=("box.py: def new(a=1)",),
     )
+
+
+def test_another_build_than_the_benchmarks_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_own_build(tmp_path)
+    (tmp_path / "clean_room_agent").mkdir()
+    other = tmp_path / "clean_room_agent" / "__init__.py"
+    other.touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(BenchmarkError, match=r"would run .*, and not .*: pip install -e "):
+        require_own_build(tmp_path / "clean_room_agent", other)
