@@ -16,7 +16,7 @@ from clean_room_agent.errors import ReplayMismatch, ServerBusy, WindowExceeded
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.filling import MADE_UP_GAPS, FillRequest
-from clean_room_agent.llm.transport import RawAnswer
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.llm.transports import ollama, openai
 from clean_room_agent.llm.transports.replay import ReplayTransport
 
@@ -86,6 +86,16 @@ def test_whether_a_model_fills_gaps_is_found_out_by_asking() -> None:
         assert not client.can_fill(pass_id="t:p")
     for client in clients(lambda _: "", MemorySink(), fills=""):
         assert not client.can_fill(pass_id="t:p")
+
+
+def test_the_model_that_gaps_are_given_to_is_the_one_that_is_tried() -> None:
+    right = {gap.request.shown: gap.right[0] for gap in MADE_UP_GAPS}
+
+    def answer(request: ChatRequest) -> str:
+        return right[request.prompt] if request.model.tag == "filler:1b" else "pass"
+
+    config = models_config(overrides={"fill": "filler:1b"})
+    assert model_client(ScriptedTransport(answer), MemorySink(), config=config).can_fill(pass_id="t:p")
 
 
 def test_most_of_the_made_up_gaps_are_enough() -> None:

@@ -215,7 +215,7 @@ class ModelClient:
         )
 
     def can_fill(self, *, pass_id: str) -> bool:
-        """Whether the coding model, on its server, fills gaps rightly: most of those that are made up to find out.
+        """Whether the model that gaps are given to, on its server, fills gaps rightly: most of those that are made up to find out.
 
         Found out once for a server, a model and its digest. The calls that show it are recorded in each run, so that a replay
         finds out the same.
@@ -224,13 +224,11 @@ class ModelClient:
             ModelError: the server cannot be asked, or does not have the model.
             ReplayMismatch: the recording holds no such calls.
         """
-        from clean_room_agent.llm.filling import FILL_PROBE_NAME
+        from clean_room_agent.llm.filling import FILL_NAME
 
         with self._fills_lock:
             if self._fills_gaps is None:
-                self._fills_gaps = self._passes_fill_probe(
-                    self._router.resolve("coding", FILL_PROBE_NAME), pass_id
-                )
+                self._fills_gaps = self._passes_fill_probe(self._router.resolve("coding", FILL_NAME), pass_id)
             return self._fills_gaps
 
     def _passes_fill_probe(self, model: ModelConfig, pass_id: str) -> bool:
