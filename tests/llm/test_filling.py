@@ -89,7 +89,7 @@ def test_whether_a_model_fills_gaps_is_found_out_by_asking() -> None:
 
 
 def test_the_model_that_gaps_are_given_to_is_the_one_that_is_tried() -> None:
-    right = {gap.request.shown: gap.right[0] for gap in MADE_UP_GAPS}
+    right: dict[str, str] = {gap.request.shown: gap.right[0] for gap in MADE_UP_GAPS}
 
     def answer(request: ChatRequest) -> str:
         return right[request.prompt] if request.model.tag == "filler:1b" else "pass"

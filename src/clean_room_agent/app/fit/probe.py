@@ -169,7 +169,8 @@ class Probe:
         width = best_width(fit) or 1
         if name == "redrawn":  # one task, at each temperature
             return len(TEMPERATURES), width
-        return max(AT_A_TIME, width), width
+        size = AT_A_TIME if name == "plan" else max(AT_A_TIME, width)  # a plan is long, and two tell
+        return size, width
 
     def _tell_progress(self, name: FigureName, done: int) -> None:
         left = 0.0
