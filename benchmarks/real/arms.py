@@ -147,7 +147,7 @@ def require_own_build(work: Path, own: Path = OWN) -> None:
     variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(command, cwd=work, env=variables, capture_output=True, text=True, check=False)
     found = done.stdout.strip()
-    if found != str(own):
+    if Path(found).resolve() != own.resolve():
         raise BenchmarkError(
             f"the arm cra would run {found or 'nothing'}, and not {own}: pip install -e {own.parents[2]}"
         )
