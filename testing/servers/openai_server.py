@@ -9,6 +9,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qs, quote, urlsplit
 
 from testing.client.model_client import SHOUT, Note
 from testing.servers.ollama_script import (
@@ -66,18 +67,20 @@ class OpenAiServer(OllamaServer):
         failing: Sequence[int] = (),
         registers: bool = True,
         slots: int | None = None,
+        routes: bool = False,
         spared: Literal["", "usage", "timings"] = "",
         fills: Fills = "",
         batch: int = 2048,
         port: int = 0,
     ) -> None:
-        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them, 0 for no answer; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
+        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them, 0 for no answer; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `routes`: whether it is in router mode, where only questions that name a model are answered for it, and no model is loaded before one; `spared`: where it says how many tokens of a prompt it had from the one before; `batch`: tokens that llama-server reads at a time, and at most around a gap."""
         super().__init__(script, models=models, logprobs=logprobs, fills=fills, port=port)
         self.batch = batch
         self.kind = kind
         self.own_window = window
         self.usage = usage
         self.slots = slots
+        self.routes = routes
         self.spared = spared
         self.last_prompt = ""
         self.says_done = says_done
@@ -109,9 +112,16 @@ class _OpenAiHandler(_Handler):
             pages["/version"] = {"version": "0.11.0"}
         if owner.kind == "llama-server":
             settings = {"n_ctx": owner.own_window}
-            pages["/props"] = {"default_generation_settings": settings, "build_info": "b1-0"} | (
+            of_model = {"default_generation_settings": settings, "build_info": "b1-0"} | (
                 {"total_slots": owner.slots} if owner.slots else {}
             )
+            router = {"default_generation_settings": {"params": None, "n_ctx": 0}, "build_info": "b1-0"}
+            of_model["model_path"] = "/models/base.gguf"
+            pages["/props"] = router | {"role": "router", "model_path": "none"} if owner.routes else of_model
+            asked = (
+                owner.models if owner.routes else [parse_qs(urlsplit(self.path).query).get("model", [""])[0]]
+            )
+            pages |= {f"/props?model={quote(tag)}": of_model for tag in asked}
             listed = [{"id": n, "path": path, "scale": 0.0} for n, path in enumerate(owner.adapters)]
             if self.path.startswith("/lora-adapters") and owner.failing:
                 status = owner.failing.pop(0)
@@ -166,6 +176,8 @@ class _OpenAiHandler(_Handler):
         kind = self._owner.kind if self._owner.counts else "silent"
         if self.path == "/tokenize" and kind in SUMS:
             self._json(200, {"count": _need(body), "max_model_len": self._owner.own_window})
+        elif self._owner.routes and "model" not in body:
+            self._json(400, self._worded("model name is missing from the request"))
         elif self.path == "/apply-template" and kind == "llama-server":
             said = "".join(message["content"] for message in body["messages"])
             self._json(200, {"prompt": said + "." * FRAMING})
@@ -194,7 +206,7 @@ class _OpenAiHandler(_Handler):
         told: dict[str, Any] = {"id": tag, "object": "model", "owned_by": OWNERS.get(owner.kind, "someone")}
         if owner.kind in SUMS:
             told["max_model_len"] = owner.own_window
-        if owner.kind == "llama-server":
+        if owner.kind == "llama-server" and not owner.routes:
             told["meta"] = {"n_ctx_train": TRAINED}
         return told
 

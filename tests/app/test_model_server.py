@@ -86,7 +86,7 @@ def test_each_model_is_asked_at_the_server_of_its_role(monkeypatch: pytest.Monke
         assert verdict.word == "yes"
         assert client.ask(SHOUT, Note(text="b"), pass_id="t:p", tag="lora").value == "HO"
         assert [model.tag for model in server.list_models()] == ["coder:3b", "lora", "thinker:4b"]
-        assert (server.window("lora"), server.window("thinker:4b"), server.slots()) == (4096, None, 3)
+        assert (server.window("lora"), server.window("thinker:4b"), server.slots("lora")) == (4096, None, 3)
         assert server.version() == "llama-server b1-0, version 0.15.0"
     assert [(call.model.tag, call.model.provider) for call in sink.asked()] == [
         ("coder:3b", "openai"),

@@ -224,6 +224,13 @@ def test_as_many_requests_are_sent_at_a_time_as_the_server_says_that_it_answers(
     assert load_settings(Workspace(repo=till.top).config, Overrides()).models.parallel == 4
 
 
+def test_a_server_that_routes_tells_window_and_slots_of_the_model_that_is_chosen(till: Project) -> None:
+    with OpenAiServer([], routes=True, slots=4) as server:
+        assert till.cra("init", "--base-url", server.base_url, "--yes").code == 0
+    settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    assert (settings.models.parallel, settings.budget.context_window) == (4, 4096)
+
+
 def test_a_server_that_does_not_tell_its_window_leaves_that_to_the_user(till: Project) -> None:
     with OpenAiServer([], kind="llama-cpp-python") as server:
         told = till.cra("init", "--base-url", server.base_url, "--yes")

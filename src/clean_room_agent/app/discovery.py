@@ -239,7 +239,6 @@ def find_server(wanted: WantedServer) -> FoundServer:
         try:
             server = _server_from_table(table)
             version, models = server.version(), server.list_models()
-            slots = server.slots()
         except ModelError as error:
             failed.append(error)
         except ConfigError as error:
@@ -248,11 +247,7 @@ def find_server(wanted: WantedServer) -> FoundServer:
             failed.append(ModelError(f"OLLAMA_HOST: {error.message}", hint=error.hint))
         else:
             return FoundServer(
-                models_table={
-                    **table,
-                    **NEEDED_BY.get(version.partition(" ")[0], {}),
-                    **({"parallel": slots} if slots else {}),
-                },
+                models_table={**table, **NEEDED_BY.get(version.partition(" ")[0], {})},
                 version=version,
                 models=models,
             )
@@ -290,6 +285,15 @@ def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
     if fixed and None in lengths:
         return None
     return min([USUAL_WINDOW, *(length for length in lengths if length)])
+
+
+def find_slots(server: FoundServer, tag: str) -> dict[str, int]:
+    """`parallel` of `[models]`: the requests that the server answers at a time for the model. Empty if it does not say."""
+    try:
+        slots = server.open().slots(tag)
+    except ModelError:
+        return {}
+    return {"parallel": slots} if slots else {}
 
 
 def with_scheme(address: str) -> str:

@@ -108,9 +108,9 @@ class ServerOfEachModel:
         found = {model.tag: model for server in self._all for model in server.list_models()}
         return tuple(found[tag] for tag in sorted(found))
 
-    def slots(self) -> int | None:
-        """How many requests the one with the fewest slots answers at a time."""
-        return min((known for server in self._all if (known := server.slots())), default=None)
+    def slots(self, tag: str) -> int | None:
+        """How many requests its server answers at a time for the model."""
+        return self._server_for(tag).slots(tag)
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:
         """A request to load the model."""

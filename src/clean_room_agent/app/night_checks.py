@@ -123,7 +123,9 @@ def _require_server(
         )
     convert.require_extra()
     key = os.environ.get(models.api_key_env or "", "")
-    served = Path(llama_server_weights(models, key=key) or "/nowhere") if kind != "Ollama" else base
+    served = (
+        Path(llama_server_weights(models, models.coding, key=key) or "/nowhere") if kind != "Ollama" else base
+    )
     weights = served if served.is_file() else base
     if not weights.is_file():
         raise UsageError(

@@ -170,6 +170,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     return {
         "models": {
             **(server.models_table if server else _unreached_server_table(given.server)),
+            **(discovery.find_slots(server, coding) if server and coding else {}),
             "coding": coding,
             "reasoning": reasoning,
         },

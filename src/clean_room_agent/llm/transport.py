@@ -198,8 +198,8 @@ class ModelServer(Transport, Protocol):
             ModelError: the server cannot be asked.
         """
 
-    def slots(self) -> int | None:
-        """How many requests it answers at a time; None where it does not tell."""
+    def slots(self, tag: str) -> int | None:  # noqa: ARG002 - the signature of those that can
+        """How many requests it answers at a time for the model; None where it does not tell."""
         return None
 
     def loading(self, model: ModelConfig) -> ModelLoad | None:  # noqa: ARG002

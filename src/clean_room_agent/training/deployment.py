@@ -130,7 +130,7 @@ class Host(Struct, frozen=True, kw_only=True):
         base_gguf: Path | None,
         siblings: Iterable[AdapterRow],
     ) -> Served:
-        weights = str(base_gguf or llama_server_weights(self.models, key=self.key))
+        weights = str(base_gguf or llama_server_weights(self.models, adapter.base_model, key=self.key))
         if not weights:
             raise UsageError(
                 "llama-server does not say which model file it serves", hint="name it with --base-gguf"

@@ -14,6 +14,7 @@ from testing.servers.openai_server import OpenAiServer
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.transports.lora import (
     create_in_ollama,
+    llama_server_weights,
     load_into_vllm,
     parameters_of,
 )
@@ -88,6 +89,13 @@ def test_vllm_says_why_not(tmp_path: Path) -> None:
         assert "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in caught.value.hint
 
 
+@pytest.mark.parametrize("routes", [False, True])
+def test_llama_server_tells_the_file_of_its_model_also_where_it_routes(routes: bool) -> None:
+    with OpenAiServer([], models=("coder:3b",), routes=routes) as server:
+        config = models_config(server.base_url, provider="openai")
+        assert llama_server_weights(config, "coder:3b") == "/models/base.gguf"
+
+
 def test_parameters_are_read() -> None:
     text = 'stop    "<|a b|>"\nnum_ctx 4096\ntemperature 0.7\nuse_mmap true\nstop "\\"x"'
     assert parameters_of(text) == {
@@ -150,6 +158,17 @@ def test_where_requests_overlap_nothing_is_taken_up_again_once_an_adapter_is_in_
 def test_a_server_that_routes_is_asked_for_the_adapters_own_model() -> None:
     found = said(["coder:3b+scope-1"], models=("coder:3b", "coder:3b+scope-1"))
     assert found == [("coder:3b+scope-1", FIRST, None)]
+
+
+def test_a_model_of_its_own_for_each_adapter_shares_no_cache() -> None:
+    base, adapter = "coder:3b", "coder:3b+scope-1"
+    found = said([base, adapter, base, adapter], parallel=2, models=(base, adapter), routes=True)
+    assert [(model, cached) for model, _, cached in found] == [
+        (base, None),
+        (adapter, None),
+        (base, None),
+        (adapter, None),
+    ]
 
 
 def test_an_adapter_that_is_not_loaded_is_an_error_with_what_is() -> None:

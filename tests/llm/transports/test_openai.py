@@ -10,6 +10,7 @@ from testing.servers.ollama_script import Answer
 from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
+from clean_room_agent.llm.transport import Gap
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
 
 
@@ -119,7 +120,24 @@ def test_what_a_server_had_of_the_prompt_is_kept(
 def test_a_server_tells_how_many_requests_it_answers_at_a_time() -> None:
     for kind, slots, told in (("llama-server", 4, 4), ("llama-server", None, None), ("vllm", 4, None)):
         with OpenAiServer([], kind=kind, slots=slots) as server:  # type: ignore[arg-type]
-            assert connect(models_config(server.base_url, provider="openai")).slots() == told
+            assert connect(models_config(server.base_url, provider="openai")).slots("coder:3b") == told
+
+
+def test_a_server_that_routes_is_asked_for_a_model_that_it_has_not_loaded_yet() -> None:
+    with OpenAiServer([], routes=True, slots=2) as server:
+        transport = connect(models_config(server.base_url, provider="openai"))
+        assert transport.version() == "llama-server b1-0"
+        assert (transport.window("coder:3b"), transport.slots("coder:3b")) == (4096, 2)
+        assert (transport.count("coder:3b", "be brief", "hello there") or 0) > 0
+
+
+def test_a_long_gap_is_filled_by_a_server_that_routes() -> None:
+    with OpenAiServer(["x"], routes=True, fills="rightly", batch=4096) as server:
+        gap = Gap(before="word " * 900, after="", stop=("\n",))
+        sent = connect(models_config(server.base_url, provider="openai")).send(
+            chat_request(gap=gap, max_tokens=20)
+        )
+        assert sent.error is None
 
 
 @pytest.mark.parametrize("name", ["sk-abc", "a b", "", "$KEY"])

@@ -47,7 +47,7 @@ def measure_models(
     fits = {role: by_tag[settings.models.tag_of(role)] for role in ROLES}
     if is_whole(fits):
         return fits
-    slots = min(server.slots() or MOST_SLOTS, MOST_SLOTS)
+    slots = min(server.slots(settings.models.tag_of("coding")) or MOST_SLOTS, MOST_SLOTS)
     models = {**settings.data["models"], "overrides": {}, "parallel": slots}
     settings = Settings(source=settings.source, data={**settings.data, "models": models})
     task_id = new_task_id()

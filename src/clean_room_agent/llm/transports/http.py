@@ -356,13 +356,15 @@ class HttpServer:
         except ValueError as exc:
             raise server_errors.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
-    def ask_if_there(self, path: str, kind: type[ReplyT], target: RequestTarget) -> ReplyT | None:
+    def ask_if_there(
+        self, path: str, kind: type[ReplyT], target: RequestTarget, *, seconds: float = INFO_SECONDS
+    ) -> ReplyT | None:
         """The answer to a small request; None if the server has no such path, or returns something other than `kind`.
 
         Raises:
             ModelError: the server cannot be reached, is busy or failed, so it is unknown what it has.
         """
-        status, content = self._exchange_small("GET", path, target, INFO_SECONDS)
+        status, content = self._exchange_small("GET", path, target, seconds)
         if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
             said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
             raise server_errors.reported(target, status, self._without_secret(said))[0]

@@ -14,7 +14,8 @@ adapter 1 with 0 at scale 0 and 1 at scale 1.
 
 The server caches earlier prompts in slots, and may reuse that cache for another adapter although it was computed with
 the first (llama.cpp#26207). So a request after one with another adapter must not use the cache; and if several requests
-run concurrently, which may share a slot in any order, none may once an adapter is in use.
+run concurrently, which may share a slot in any order, none may once an adapter is in use. In router mode each adapter
+is a model of its own, with slots of its own: nothing is shared, and the cache is used.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import httpx
 from msgspec import Meta, Struct
@@ -77,10 +79,10 @@ class LoraTags:
         self._parallel = parallel
         self._lock = threading.Lock()
         self._known: dict[str, _TagMeaning | None] = {}
-        self._last = ""
-        """The tag of the last request."""
-        self._used = False
-        """Whether any request named an adapter."""
+        self._last: dict[str, str] = {}
+        """The tag of the last request to each model of the server."""
+        self._shared: set[str] = set()
+        """The models that were asked with an adapter, under another tag than their own."""
 
     def model(self, tag: str) -> str:
         """The model that the tag's adapter is for, as the server lists it; the tag itself if it names no adapter.
@@ -98,12 +100,15 @@ class LoraTags:
             ModelError: the server does not have the adapter, or cannot be asked.
         """
         found = self._tag_meaning(tag)
+        if found is None:
+            return {}
+        scales = found.scales
         with self._lock:
-            self._used = self._used or (found is not None and any(scale for _, scale in found.scales))
-            switched = self._last not in {"", tag}
-            self._last = tag
-            anew = self._used and (switched or self._parallel)
-        scales = () if found is None else found.scales
+            if tag != found.model:
+                self._shared.add(found.model)
+            switched = self._last.setdefault(found.model, tag) != tag
+            self._last[found.model] = tag
+            anew = found.model in self._shared and (switched or self._parallel)
         named = {"lora": [{"id": number, "scale": scale} for number, scale in scales]} if scales else {}
         return named | ({"cache_prompt": False} if anew else {})
 
@@ -238,8 +243,8 @@ class _ModelFile(Struct, frozen=True, kw_only=True):
     model_path: str = ""
 
 
-def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
-    """The file of the model that llama-server has loaded; "" if it does not say.
+def llama_server_weights(config: ModelsConfig, tag: str, *, key: str = "") -> str:
+    """The file from which llama-server serves the model; "" if it does not say.
 
     Raises:
         ServerUnreachable: nobody answers.
@@ -248,7 +253,10 @@ def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
     server = HttpServer(client, config.timeouts, secret=key)
     try:
         return server.ask(
-            "GET", "/props", _ModelFile, RequestTarget(server=config.base_url, tag="", dialect=OPENAI)
+            "GET",
+            f"/props?model={quote(tag)}",
+            _ModelFile,
+            RequestTarget(server=config.base_url, tag=tag, dialect=OPENAI),
         ).model_path
     except ServerUnreachable:
         raise

@@ -37,6 +37,8 @@ from clean_room_agent.llm.transports.server_errors import OPENAI, RequestTarget
 
 INFILL = "/infill"
 LIKELY_TOKENS = 20
+LOAD_SECONDS = 60.0
+"""A llama-server in router mode reads a model of some gigabytes before it answers a question about it."""
 SAFE_BEFORE, SAFE_AFTER = 350, 100
 """Tokens around a gap, by their upper estimate, that fit the batch of any llama-server in use (512)."""
 TEMPLATE_KWARGS = {"enable_thinking": False}
@@ -176,9 +178,9 @@ class OpenAiTransport(ModelServer):
         tags = sorted({model.id for model in self._list_models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
 
-    def slots(self) -> int | None:
-        """How many requests llama-server answers at a time; None from another server."""
-        props = self._http.ask_if_there("/props", _Props, self._request_target(""))
+    def slots(self, tag: str) -> int | None:
+        """How many requests llama-server answers at a time for the model; None from another server."""
+        props = self._props(tag)
         return props.total_slots if props else None
 
     def show(self, tag: str) -> ModelDetails:
@@ -203,9 +205,14 @@ class OpenAiTransport(ModelServer):
             if studio is not None:
                 served, trained = studio.loaded_context_length, studio.max_context_length
         if served is None:
-            props = self._http.ask_if_there("/props", _Props, self._request_target(""))
+            props = self._props(tag)
             served = props.default_generation_settings.n_ctx if props else None
         return ModelDetails(tag=tag, context_length=trained, capabilities=(), served=served or None)
+
+    def _props(self, tag: str) -> _Props | None:
+        """What llama-server says about the model, which one in router mode loads first; None from another server."""
+        path = f"/props?model={quote(tag)}"
+        return self._http.ask_if_there(path, _Props, self._request_target(tag), seconds=LOAD_SECONDS)
 
     def _list_models(self) -> list[_Served]:
         models = self._http.ask("GET", "/v1/models", _Models, self._request_target("")).data
@@ -238,7 +245,10 @@ class OpenAiTransport(ModelServer):
             return None
         name = tag if tag in {model.id for model in listed.data} else tag.partition(MARK)[0]
         found = self._http.ask_if_there(
-            f"/lora-adapters?model={quote(name)}", AdapterList, self._request_target(tag)
+            f"/lora-adapters?model={quote(name)}",
+            AdapterList,
+            self._request_target(tag),
+            seconds=LOAD_SECONDS,
         )
         return None if found is None else (name, found)
 
@@ -267,7 +277,12 @@ class OpenAiTransport(ModelServer):
 
     def _count_text_tokens(self, tag: str, text: str, *, special: bool = False) -> int:
         """The tokens of a text, as llama-server counts them; whether with those that mark its parts."""
-        asked = {"content": text, "add_special": special, "parse_special": special}
+        asked = {
+            "model": self._lora.model(tag),
+            "content": text,
+            "add_special": special,
+            "parse_special": special,
+        }
         return len(
             self._http.ask(
                 "POST", "/tokenize", _TokenNumbers, self._request_target(tag), payload=asked
