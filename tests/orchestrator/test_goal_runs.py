@@ -20,6 +20,8 @@ FILES = {
     "tests/unit/test_text.py": "def test_a():\n    pass\n",
     "tests/unit/test_all.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n",
     "tests/test_left_out.py": "def test_b():\n    pass\n",
+    "src/pkg/empty.py": "def g():\n    pass\n",
+    "tests/unit/test_empty.py": "from elsewhere import helper\n",
 }
 OUTCOMES: dict[str, Outcome] = {
     "tests/unit/test_text.py::test_a": "passed",
@@ -58,6 +60,11 @@ def test_else_into_one_that_uses_the_code_and_that_the_command_runs(runs: Runs) 
     made = runs(OUTCOMES)
     home = made.home(definition("src/pkg/other.py", "tests/test_left_out.py", "tests/unit/test_all.py"))
     assert (home.path, home.unittest) == ("tests/unit/test_all.py", True)
+
+
+def test_one_that_has_no_test_yet_stands_beside_those_that_ran(runs: Runs) -> None:
+    home = runs(OUTCOMES).home(definition("src/pkg/empty.py"))
+    assert (home.path, home.text) == ("tests/unit/test_empty.py", FILES["tests/unit/test_empty.py"])
 
 
 def test_none_into_code_whose_documentation_is_run(runs: Runs) -> None:

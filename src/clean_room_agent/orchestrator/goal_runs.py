@@ -126,7 +126,9 @@ class GoalRuns:
         stem, kind = _module_stem(definition.path), _language(definition.path)
         ran = [path for path in sorted(self._ran) if _language(path) == kind]
         used = [path for path in definition.test_files if self._is_run(path) and _language(path) == kind]
-        by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem]
+        by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem] or self._without_tests(
+            ran, stem
+        )
         own = (definition.path,) if definition.path in ran else ()
         found = next(iter((*own, *by_name, *used)), "") or self._new_home(stem, ran, definition.path)
         text = self._file_text(found)
@@ -138,6 +140,17 @@ class GoalRuns:
             )
         unittest = self._runner == "unittest" or (bool(text) and is_unittest_style(text))
         return Home(path=found, text=text, unittest=unittest)
+
+    def _without_tests(self, ran: Sequence[str], stem: str) -> list[str]:
+        """The Python files beside these that are called like tests of the module and have none (yet)."""
+        folders = {posixpath.dirname(path) for path in ran}
+        beside = [
+            path
+            for path in sorted(self._tree.paths - self._ran)
+            if path.endswith(".py") and is_test_module(path) and _tests_stem(path) == stem
+            if posixpath.dirname(path) in folders
+        ]
+        return [path for path in beside if not re.search(r"\bdef test|\bclass ", self._file_text(path))]
 
     def _new_home(self, stem: str, ran: Sequence[str], source: str) -> str:
         """The path of a file of tests that is to be made, in the folder and with the name of others."""
