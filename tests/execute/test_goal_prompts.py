@@ -88,6 +88,14 @@ def test_where_a_name_is_not_there_the_function_that_says_so_comes_first(result:
     assert order("to_unicode(b'a') fails", inner, outer)[0] == first
 
 
+def test_a_lambda_whose_name_is_not_there_stands_in_the_function_that_comes_first() -> None:
+    inner, outer = function("lazy", 0.7, failed_at=4), function("some", 1.0, failed_at=5)
+    trace = GoalTrace(functions=(inner, outer))
+    gave = ["raises NameError: name 'fs' is not defined"]
+    assert [one.name for one in rank_places(trace, "some(f)(1)", gave)] == ["lazy", "some"]
+    assert [one.name for one in rank_places(trace, "some(f)(1)", ["3"])] == ["some", "lazy"]
+
+
 CALL = ObservedCall(
     arguments=(("src", "range(0, 10)"), ("size", "3"), ("fill", "0")),
     result="yields [6, 7, 8], [9, 0]",

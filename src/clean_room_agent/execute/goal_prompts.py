@@ -9,7 +9,7 @@ It is asked what a call should give where the program cannot read that from the 
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -37,19 +37,21 @@ EQUALS = re.compile(r"\s(?:===?|is)\s+")
 RAISES = re.compile(r"\A(?P<call>.+\))\s+(?:raises|throws)\s+(?P<error>[A-Za-z_][\w.]*)\Z", re.DOTALL)
 
 
-def rank_places(trace: GoalTrace, words: str) -> tuple[TracedFunction, ...]:
+def rank_places(trace: GoalTrace, words: str, gave: Sequence[str] = ()) -> tuple[TracedFunction, ...]:
     """The functions that ran, the likeliest first: that in which a name was not there, since such an error is its own; then by
     suspiciousness; of those alike, first what `words` (the task, the goal tests' calls) name, then what is nearer to the failure.
-    What stands outside of definitions comes last.
+    What stands outside of definitions comes last. `gave`: what the goals gave, where a function's own calls were not observed, as
+    of one of which only a lambda ran.
     """
     stated = frozenset(WORD.findall(words))
     parts = frozenset(part for word in stated for part in _name_parts(word))
     innermost = next((one for one in trace.functions if one.failed_at), None)
-    lacks_name = innermost and innermost.observed and NO_NAME.match(innermost.observed[-1].result)
+    said = [innermost.observed[-1].result] if innermost and innermost.observed else gave
+    lacks_name = any(map(NO_NAME.match, said))
 
     def order(entry: tuple[int, TracedFunction]) -> tuple[bool, bool, float, float, int]:
         place, one = entry
-        own = bool(lacks_name) and one is innermost
+        own = lacks_name and one is innermost
         return not one.name, not own, -one.suspicion, -_weight_by_words(one, stated, parts), place
 
     return tuple(one for _, one in sorted(enumerate(trace.functions), key=order))

@@ -198,7 +198,7 @@ def _likely_targets(
     tree = run.commits.tree()
     targets: list[Target] = []
     functions: list[TracedFunction] = []
-    for one in rank_places(trace, words):
+    for one in rank_places(trace, words, [goal.got for goal in goals]):
         if len(targets) == MOST_PLACES:
             break
         if not one.name or not may_change(run, tree, one.path, files):
