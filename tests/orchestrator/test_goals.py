@@ -161,6 +161,35 @@ def test_a_value_has_its_own_imports_where_the_file_means_something_else(
     assert ("        import datetime\n" in collect.text) == module
 
 
+SPAN = """\
+class Span:
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+    def __repr__(self):
+        return f"Span({self.start}, {self.end})"
+"""
+EQUAL = """
+    def __eq__(self, other):
+        return (self.start, self.end) == (other.start, other.end)
+"""
+WIDEN = "\n\ndef widen(span):\n    return Span(span.start, span.end)\n"
+
+
+@pytest.mark.parametrize(("equal", "found"), [(EQUAL, True), ("", False)])
+def test_a_value_may_be_made_by_the_project_where_those_made_alike_are_equal(
+    collect: Project, equal: str, found: bool
+) -> None:
+    goals = collect(
+        "`widen(Span(1, 2))` gives `Span(1, 2)`, but it should give `Span(1, 3)`",
+        lambda _: "I do not know",
+        files={**GREEN, "till/spans.py": SPAN + equal + WIDEN},
+        definitions=(*DEFINITIONS, definition("Span", "till/spans.py"), definition("widen", "till/spans.py")),
+    )
+    wanted = [("stated", "widen(Span(1, 2))", "Span(1, 3)", "Span(1, 2)")]
+    assert described(goals) == (wanted if found else [])
+
+
 HELPED = {
     **GREEN,
     "tests/test_money.py": GREEN["tests/test_money.py"].replace(

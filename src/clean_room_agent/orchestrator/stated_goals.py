@@ -315,7 +315,8 @@ class StatedGoals:
         cases = []
         language = known.language
         for claim in claims[:MAX_CASES]:
-            used = self._used_names(known, (*claim.setup, claim.call))
+            made = [value.text for value in claim.values if value.kind == "literal"]
+            used = self._used_names(known, (*claim.setup, claim.call, *made))
             own = next((known.names[name] for name in _in_order(claim.call, used)), None)
             if own is None:
                 continue
@@ -326,7 +327,7 @@ class StatedGoals:
             ]
             whole = replace(known, names=self._with_errors(known, errors))
             names = [name for name in (*used, *errors) if name in whole.names]
-            imports = self._runs.imports(whole, names, (*setup, claim.call, *errors), home, own)
+            imports = self._runs.imports(whole, names, (*setup, claim.call, *made, *errors), home, own)
             cases.append(
                 Case(
                     claim=replace(claim, setup=setup),

@@ -50,6 +50,8 @@ def seen(tmp_path: Path, *calls: Looked) -> list[dict[str, object]]:
         ("iter([1, 2])", "[1, 2]", ["equal"]),
         ("{'a': 1, 'b': 2}", "{'b': 2, 'a': 1}", ["equal"]),
         ("float('nan')", "3", []),
+        ("3", "float('nan')", ["incomparable"]),
+        ("range(0, 4, 2)", "range(0, 3, 2)", ["equal"]),
         ("3", "undefined_name", []),
     ],
 )

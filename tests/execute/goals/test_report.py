@@ -54,6 +54,18 @@ REPORTS: dict[str, list[str]] = {
         "chunked(range(10), 3, fill=0): got end [9, 0], wanted end [9, 0, 0]"
     ],
     "f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "f(1) + f(2) should be 3": ["f(1) + f(2): wanted 3"],
+    "len(f(1)) + 2 gives 4, should give 3": ["len(f(1)) + 2: got 4, wanted 3"],
+    "f(1) % 2 * 3 should be 3": ["f(1) % 2 * 3: wanted 3"],
+    "f('a') + 'b' should be 'ab'": ["f('a') + 'b': wanted 'ab'"],
+    "f(1) in [1, 2] is False, should be True": ["f(1) in [1, 2]: got False, wanted True"],
+    "f(10) in 'utils.py' returns 3, should be 4": ["f(10): "],
+    "f(10) - it returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "`f(10)` gives `Stack(1)`, but it should give `Stack(2)`": ["f(10): got Stack(1), wanted Stack(2)"],
+    "f(10) gives f(11), but it should give f(12)": ["f(10): got f(11), wanted f(12)"],
+    "Stack(1) + Stack(2) gives Stack(1), expected Stack(3)": [
+        "Stack(1) + Stack(2): got Stack(1), wanted Stack(3)"
+    ],
     "f(b=2, a=1) == f(a=1, b=2) gives False, but it should give True": [
         "f(b=2, a=1) == f(a=1, b=2): got False, wanted True"
     ],
@@ -142,6 +154,7 @@ NOTHING_WANTED = (
     "f(10) takes 3 seconds instead of 1",
     "f(10) returns a list of 3 instead of a list of 4",
     "f(10) should equal g(5)",
+    "f(10) should give more than f(5)",
     "f(10) should not return 3",
     "f(10) != 4",
     "AssertionError: 3 != 4 when running f(10)",
@@ -168,6 +181,10 @@ NOTHING_WANTED = (
 )
 """Where no value may be taken for the wanted one."""
 NO_CALL = (
+    "2 + f(1) should be 3",
+    "f(1) / f(2) should be 3",
+    "(f(1) + 2) * 3 should be 9",
+    "f(1) & f(2) should be 3",
     "f(x) returns 3 instead of 4",
     "Fix the bug(s) in the module (see above)",
     "other(3) returns 4 instead of 5",

@@ -31,6 +31,8 @@ LEAST_ALIKE = 0.5
 """Of a text without quotes that is wanted, and the one that was given, by difflib."""
 UNFIT = frozenset({"OSError", "ModuleNotFoundError", "EOFError"})
 """Of what a call raises because something is not here that it needs, unless the report says so."""
+INCOMPARABLE = "incomparable"
+"""In `Observation.matches`, of a value that is not equal to one that is written in the same way."""
 UNSTABLE = re.compile(r"\bat 0x[0-9a-f]{6,}|<function |<module ")
 """In what has no repr of its own."""
 
@@ -116,7 +118,7 @@ class _ClaimValues(Struct, frozen=True, kw_only=True):
 
 def conclude(claim: Claim, seen: Observation) -> Conclusion:
     """What follows from the claim, given what its call gave."""
-    if seen.problem or UNSTABLE.search(seen.shown):
+    if seen.problem or UNSTABLE.search(seen.shown) or (INCOMPARABLE,) in seen.matches:
         return Conclusion()
     values = _claim_values(claim, seen)
     wanted = values.of("wanted")

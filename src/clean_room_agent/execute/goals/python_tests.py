@@ -101,9 +101,10 @@ LOOKING = """\
             elif kind == "literal":
                 try:
                     other = made()
+                    same = bool(other == made())
                 except Exception:
-                    other = object()
-                seen["matches"].append(like(value, other))
+                    other, same = object(), True
+                seen["matches"].append(like(value, other) if same else ["incomparable"])
             else:
                 text = value if isinstance(value, str) else str(value)
                 found = ["equal"] if made in (text, repr(value)) else []

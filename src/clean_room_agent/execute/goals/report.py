@@ -142,7 +142,7 @@ def passed_in(text: str, language: Expressions) -> tuple[str, ...]:
 def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim, ...]:
     """The claims of the report about calls that are `usable`, in its order, each call once."""
     text = OUTPUT.sub("", PROMPT.sub(">>> ", text))
-    reader = _Reader(text, usable)
+    reader = _Reader(text, usable, language)
     for token in ReportReader(language, usable).tokens(text):
         reader.read(token)
     return reader.result()
@@ -151,7 +151,8 @@ def read_report(text: str, language: Expressions, usable: Usable) -> tuple[Claim
 class _Reader:
     """Gives the values of a report their roles, token by token."""
 
-    def __init__(self, text: str, usable: Usable) -> None:
+    def __init__(self, text: str, usable: Usable, language: Expressions) -> None:
+        self._language = language
         self._text = text
         self._usable = usable
         self._elsewhere = False
@@ -215,6 +216,9 @@ class _Reader:
     # Tokens
 
     def _on_call(self, token: Token) -> None:
+        if self._is_made_value(token):
+            self._on_value(replace(token, kind="value"))
+            return
         preposition = self._after[-1:] and self._after[-1].lower() in PREPOSED and len(self._after) <= 3
         self._elsewhere = self._for_long = False
         self._asserting = self._after[-1:] == ["assert"]
@@ -233,6 +237,16 @@ class _Reader:
         self._after = []
         if self._pending and not self._modal and not self._section:
             self._pending, self._held = "", False
+
+    def _is_made_value(self, token: Token) -> bool:
+        """Whether the call is how a value is written, right behind a cue for one: "gives `Stack(1)`, should give `Stack(2)`"."""
+        own = self._claims[-1] if self._claims else None
+        if not self._pending or self._gap or token.setup or own is None or own.sentence != self._sentence:
+            return False
+        if ".py" not in self._language.suffixes:  # there, values are compared by what stands in the words
+            return False
+        name = next(iter(self._language.called(token.text)), "")
+        return name.rpartition(".")[2][:1].isupper() or name in self._language.called(own.call)[:1]
 
     def _move_last(self, earlier: _OpenClaim, opened: _OpenClaim) -> None:
         """Move a value to the call that follows it ("3 for f(10) and 5 for f(20)"), or drop it where that is not clear."""

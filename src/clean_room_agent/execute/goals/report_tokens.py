@@ -90,6 +90,11 @@ CURLY = re.compile("\u201c([^\u201d\n]*)\u201d|\u2018([^\u2019\n]*)\u2019")
 ERROR_TEXT = re.compile(rf"[\"']({ERROR_NAME.pattern})(?=:)")
 """A string that says which error was raised."""
 COMPARED = re.compile(r"[ \t]*(?:[=!]==?|[<>]=?)[ \t]*")
+COMPUTED = re.compile(r"[ \t]*(?:\*\*?|//|<<|>>|[-+%]|(?<=[ \t])(?:not )?in(?=[ \t]))[ \t]*(?=[\w\"'\[({])")
+"""Between a call and what it is computed with, if that is a call or a value."""
+UNCLEAR_BEFORE = re.compile(r"(?:\b\d[\w.]*|[\])}\"'])[ \t]*(?:\*\*?|//|<<|>>|[-+%/&|^@])[ \t]*\Z")
+UNCLEAR_AFTER = re.compile(r"[ \t]*(?:\)[ \t]*[-+*/%&|^@]|[/&|^@][ \t]*(?:[\d\"'\[({]|[\w.]+\())")
+"""Beside a call, what makes it a part of something that is computed, or one of several calls: "f(1) / f(2) should be 3"."""
 WORD = re.compile(r"[^\W\d_][\w'\u2019-]*|[\w$]+")
 BLANK_LINE = re.compile(r"\n[ \t]*\n")
 STOP = re.compile(r"[.!?](?=\s|$)")
@@ -330,7 +335,7 @@ class ReportReader:
     # Prose
 
     def _prose_tokens(self, text: str, start: int, stop: int) -> Iterator[Token]:
-        calls = self._compared_calls(text, start, stop)
+        calls = self._called_expressions(text, start, stop)
         place = start
         while place < stop:
             token = self._token_at(text, place, stop, calls)
@@ -344,9 +349,19 @@ class ReportReader:
                 yield from token
                 place = max(token[-1].end if token else place, place + 1)
 
-    def _compared_calls(self, text: str, start: int, stop: int) -> dict[int, int]:
-        """The end of each call in the words, by its beginning; calls that are compared with each other are one expression."""
+    def _called_expressions(self, text: str, start: int, stop: int) -> dict[int, int]:
+        """The end of each call in the words, by its beginning; calls that are compared with each other, or computed with
+        something, are one expression.
+        """
         calls = {begin: end for begin, end in call_spans(text[:stop]) if begin >= start}
+        for begin in sorted(calls, reverse=True):
+            while operator := COMPUTED.match(text, calls[begin]):
+                other = operator.end()
+                end = calls.get(other) or self._end_of_operand(text, other, stop, operator[0].strip())
+                if not end:
+                    break
+                calls[begin] = end
+                calls.pop(other, None)
         for begin, end in sorted(calls.items(), reverse=True):
             compared = COMPARED.match(text, end)
             other = compared.end() if compared else stop
@@ -356,6 +371,15 @@ class ReportReader:
                 calls[begin] = calls.pop(other)
         return calls
 
+    def _end_of_operand(self, text: str, at: int, stop: int, operator: str) -> int:
+        """Where the value ends that stands there behind an operator; 0 if none does that goes with it."""
+        number = NUMBER.match(text, at)
+        if number is not None:
+            return number.end() if not operator.endswith("in") else 0
+        end = _literal_end(text, at)
+        named = operator.endswith("in") and text[at] in "\"'"  # "f(10) in 'utils.py' returns 3"
+        return end if 0 < end <= stop and not named and self._language.is_value(text[at:end]) else 0
+
     def _token_at(self, text: str, at: int, stop: int, calls: dict[int, int]) -> "Token | list[Token] | None":
         char = text[at]
         begun = _line_start(text, at, stop)
@@ -364,6 +388,8 @@ class ReportReader:
         if char == "`" and (code := CODE.match(text, at)) is not None and code.end() <= stop:
             return self._inline_code_tokens((code[1] or code[2]).strip(), at, code.end())
         if at in calls:
+            if UNCLEAR_BEFORE.search(text, max(0, at - 80), at) or UNCLEAR_AFTER.match(text, calls[at]):
+                return Token(kind="word", text=text[at : calls[at]], at=at, end=calls[at])
             return self._call_or_word_token(text[at : calls[at]], at, calls[at])
         return (
             self._literal_token(text, at, stop) or _punctuation_token(text, at) or _word_token(text, at, stop)
