@@ -44,6 +44,8 @@ class Nodes(Struct, frozen=True, kw_only=True):
     """Definitions that only a class or an object holds."""
     ends: frozenset[str] = NONE
     """Statements after which no other of the block runs."""
+    handlers: frozenset[str] = NONE
+    """What catches what their parent's `body` raises."""
     assignments: frozenset[str] = NONE
     """What gives names at the top level, besides definitions."""
     calls: frozenset[str] = NONE

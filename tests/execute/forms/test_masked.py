@@ -84,6 +84,24 @@ def test_a_traced_function_is_a_place_with_its_lines_by_suspiciousness() -> None
     )
 
 
+CAUGHT = """\
+def number(text):
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = 0
+    return value
+"""
+
+
+def test_what_was_caught_arose_in_what_the_handler_guards() -> None:
+    lines = ((2, 0.3), (3, 0.3), (4, 0.7), (5, 0.7), (6, 0.3))
+    traced = TracedFunction(path="a.py", name="number", first_line=1, calls=1, lines=lines)
+    place = place_of(traced, CAUGHT)
+    assert place is not None
+    assert place.lines == (3, 5, 4, 6, 2)
+
+
 def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_out() -> None:
     before, after = shown("comment")
     assert before == (

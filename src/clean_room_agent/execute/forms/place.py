@@ -80,7 +80,8 @@ def sampling_of(draw: int, *, temperature: float) -> Sampling:
 def place_of(function: TracedFunction, text: str) -> Place | None:
     """The place of a function that ran, in the file's text; None if it is no definition there that has its lines to itself.
 
-    Of lines that are equally suspicious, the last comes first: what is returned shows where it comes from.
+    Of lines that are equally suspicious, the last comes first: what is returned shows where it comes from. What was caught arose
+    in what its handler guards, which is as suspicious as the handler and comes before it.
     """
     found = [
         one
@@ -90,7 +91,8 @@ def place_of(function: TracedFunction, text: str) -> Place | None:
     ]
     if len(found) != 1:
         return None
-    ranked = sorted(function.lines, key=lambda line: (-line[1], -line[0]))
+    suspicion = _with_what_was_caught(dict(function.lines), function.path, text)
+    ranked = sorted(function.lines, key=lambda line: (suspicion[line[0]], line[0]), reverse=True)
     return Place(
         path=function.path,
         name=function.name,
@@ -98,6 +100,24 @@ def place_of(function: TracedFunction, text: str) -> Place | None:
         last_line=line_of(text, found[0].end),
         lines=tuple(number for number, _ in ranked),
     )
+
+
+def _with_what_was_caught(suspicion: dict[int, float], path: str, text: str) -> dict[int, tuple[float, bool]]:
+    """Of each line its suspicion, and whether that is from a handler of what it raises."""
+    parsed, found = Parsed(path, text), {line: (value, False) for line, value in suspicion.items()}
+    for node in walk(parsed.tree.root_node) if parsed.tree is not None else ():
+        guarded = node.parent.child_by_field_name("body") if node.parent is not None else None
+        if node.type not in parsed.nodes.handlers or guarded is None:
+            continue
+        ran = [suspicion.get(line, 0.0) for line in _lines_of(node)]
+        for line in _lines_of(guarded):
+            if line in found:
+                found[line] = max(found[line], (max(ran), max(ran) > suspicion[line]))
+    return found
+
+
+def _lines_of(node: Node) -> range:
+    return range(node.start_point.row + 1, node.end_point.row + 2)
 
 
 class Parsed:

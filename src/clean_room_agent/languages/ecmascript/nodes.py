@@ -61,6 +61,7 @@ NODES = Nodes(
         "augmented_assignment_expression": ("right",),
         "variable_declarator": ("value",),
     },
+    handlers=frozenset({"catch_clause"}),
     first_parts=frozenset({"return_statement", "throw_statement"}),
     method_holder="class A {",
     requires=b"require(",

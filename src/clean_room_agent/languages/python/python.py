@@ -40,6 +40,7 @@ NODES = Nodes(
         "assignment": ("right",),
         "augmented_assignment": ("right",),
     },
+    handlers=frozenset({"except_clause", "except_group_clause"}),
     first_parts=frozenset({"return_statement", "yield", "raise_statement", "await", "assert_statement"}),
     indented=True,
     comment="#",
