@@ -137,6 +137,20 @@ def test_a_place_that_is_far_less_suspicious_waits_for_whole_definitions_of_the_
     assert "::mean masked" in near[2][0]
 
 
+def test_wrong_lines_of_a_long_definition_wait_for_all_its_gaps() -> None:
+    last = 41
+    text = (
+        "def total(values):\n"
+        + "".join(f"    a{n} = values[{n}]\n" for n in range(2, last))
+        + "    return a2\n"
+    )
+    place = Place(path="a.py", name="total", first_line=1, last_line=last, lines=tuple(range(last, 1, -1)))
+    asked = [items(one) for one in rounds([], Target(place=place, text=text, suspicion=1.0)) if one]
+    of_lines = next(at for at, one in enumerate(asked) if "total lines" in one[0])
+    assert of_lines > MASKED_ROUNDS
+    assert all("masked" in item for one in asked[:of_lines] for item in one)
+
+
 def test_what_has_still_to_be_written_is_asked_for_whole() -> None:
     asked = [items(one) for one in rounds([], LATER) if one]
     assert all("function" in item for one in asked for item in one)

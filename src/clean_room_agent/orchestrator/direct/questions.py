@@ -251,7 +251,8 @@ class Questions:
             yield [question for sweep in likeliest for question in sweep.worded(1)]
         filled = [sweep for sweep in sweeps if not sweep.is_stub and self._fills()]
         yield from self._masked_rounds([sweep for sweep in filled if sweep.suspicion >= least])
-        yield [question for sweep in likeliest for question in sweep.worded(1)]
+        gapped = [sweep for sweep in filled if sweep.is_long]
+        yield [question for sweep in likeliest if sweep not in gapped for question in sweep.worded(1)]
         yield from self._nearer_rounds(base, candidates)
         yield from self._masked_rounds([sweep for sweep in filled if sweep.suspicion < least])
         for _ in range(worded.MOST_DRAWS):
@@ -337,7 +338,9 @@ class _Sweep:
         self._gaps: Iterator[MaskedRequest] = masked.requests(
             place, text, assignment, natural=self._natural, opened=self._opened
         )
-        prompt = worded_form(solve, long=place.last_line - place.first_line >= LONG)
+        self.is_long = place.last_line - place.first_line >= LONG
+        """Answers in words are then long and seldom usable: gaps come first."""
+        prompt = worded_form(solve, long=self.is_long)
         self._worded: Iterator[FormRequest] = iter(())
         if prompt is not None:
             self._worded = worded.requests(
