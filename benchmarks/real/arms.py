@@ -107,21 +107,24 @@ def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) 
 
 
 def cra(run: Run) -> Left:
-    """`cra init -y` and `cra solve`, all else by default; claimed: it ends with 0."""
+    """`cra init -y` and `cra solve`, all else by default; claimed: it ends with 0.
+
+    Raises:
+        BenchmarkError: it could not be set up, so that nothing was asked: that says nothing about the task.
+    """
     home = run.tree.with_name("home")
     variables = run.bench.variables(run.tree, run.task.environment) | {"HOME": str(home), "COLUMNS": "120"}
     variables.pop("PYTHONPATH")  # the program sees to it that the worktree's files are imported
     models = ("--coding", run.model.name, "--reasoning", run.model.name)
     server = ("--provider", "openai", "--base-url", run.account.base_url)
     tests = ("--test-command", shlex.join(run.task.command))
-    code, _ = command_run(run, (*CRA, "init", "-y", *server, *models, *tests), variables)
-    if code:
-        return Left(claimed=False, attempts=0, applied=0, note=f"init ended with {code}")
+    commands: list[Sequence[str]] = [(*CRA, "init", "-y", *server, *models, *tests)]
     if run.model.gaps:
-        override = (*CRA, "config", "set", "models.overrides.fill", run.model.gaps)
-        code, _ = command_run(run, override, variables)
+        commands.append((*CRA, "config", "set", "models.overrides.fill", run.model.gaps))
+    for command in commands:
+        code, _ = command_run(run, command, variables)
         if code:
-            return Left(claimed=False, attempts=0, applied=0, note=f"config set ended with {code}")
+            raise BenchmarkError(f"{shlex.join(command)} ended with {code}: {run.log} says why")
     code, output = command_run(run, (*CRA, "solve", "--json", run.task.words), variables)
     answer = json.loads(output) if output.strip() else {}
     if branch := answer.get("branch"):

@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -5,11 +6,12 @@ import httpx
 import pytest
 from benchmarks.commits.checkouts import BenchmarkError
 from benchmarks.real.__main__ import all_results, done_by
-from benchmarks.real.arms import Left, Model, Run, require_own_build, stage_lost
+from benchmarks.real.arms import Left, Model, Run, cra, require_own_build, stage_lost
 from benchmarks.real.features import Addition, addition
 from benchmarks.real.planted import Repository
 from benchmarks.real.proxy import CountingProxy
 from benchmarks.real.tasks import Bench, Task, commit_all
+from msgspec.structs import replace
 from testing.repositories import git
 from testing.servers.openai_server import OpenAiServer
 
@@ -68,6 +70,17 @@ def test_an_arm_works_on_a_copy_and_is_not_asked_again(tmp_path: Path) -> None:
     assert all_results(bench, MODEL, 2000) == []
     place = tmp_path / "runs" / "qwen" / "bound-1000" / "cra" / "t1"
     assert "Say yes." in (place / "exchanges.jsonl").read_text(encoding="utf-8")
+
+
+def test_what_could_not_be_set_up_is_no_result(tmp_path: Path) -> None:
+    bench = JudgingBench(work=tmp_path, mirrors="")
+    task = replace(bench.cached("t1", made), environment=sys.prefix)
+    place = tmp_path / "runs" / "qwen" / "bound-1000" / "cra" / "t1"
+    failed = pytest.raises(BenchmarkError, match=r"init -y .* ended with 2: .*log\.txt says why")
+    with CountingProxy("http://127.0.0.1:9") as proxy, failed:
+        done_by("cra", cra, bench, task, MODEL, proxy, 1000)
+    assert not (place / "result.json").exists()
+    assert "error: " in (place / "log.txt").read_text(encoding="utf-8")
 
 
 def test_the_stage_that_lost_a_task_is_told_by_its_attempts(tmp_path: Path) -> None:
