@@ -54,6 +54,19 @@ REPORTS: dict[str, list[str]] = {
         "chunked(range(10), 3, fill=0): got end [9, 0], wanted end [9, 0, 0]"
     ],
     "f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "[f(1), f(2)] should be [3, 4]": ["[f(1), f(2)]: wanted [3, 4]"],
+    "{f(1): 2} gives {1: 2}, should be {3: 2}": ["{f(1): 2}: got {1: 2}, wanted {3: 2}"],
+    "`not f(10)` should be True": ["not f(10): wanted True"],
+    "f(3) is fine, but not f(10), which returns 3 and should return 4": [
+        "f(3): ",
+        "f(10): got 3, wanted 4",
+    ],
+    "Change f so that f(10) gives 4": ["f(10): wanted 4"],
+    "Make sure f(10) returns 4": ["f(10): wanted 4"],
+    "f(0) crashes with ZeroDivisionError; please return None": ["f(0): got ZeroDivisionError, wanted None"],
+    "Please fix: f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    "the result of f(10) is 3, should be 4": ["f(10): got 3, wanted 4"],
+    "see [f(10)](f.html): it returns 3, should be 4": ["f(10): got 3, wanted 4"],
     "f(1) + f(2) should be 3": ["f(1) + f(2): wanted 3"],
     "len(f(1)) + 2 gives 4, should give 3": ["len(f(1)) + 2: got 4, wanted 3"],
     "f(1) % 2 * 3 should be 3": ["f(1) % 2 * 3: wanted 3"],
@@ -155,6 +168,8 @@ NOTHING_WANTED = (
     "f(10) returns a list of 3 instead of a list of 4",
     "f(10) should equal g(5)",
     "f(10) should give more than f(5)",
+    "f(10) has length 3, should be 4",
+    "f(10) is of the wrong type: int, should be 4",
     "f(10) should not return 3",
     "f(10) != 4",
     "AssertionError: 3 != 4 when running f(10)",
@@ -181,6 +196,10 @@ NOTHING_WANTED = (
 )
 """Where no value may be taken for the wanted one."""
 NO_CALL = (
+    "the length of f(10) should be 4",
+    "The first element of `f(10)` should be 4",
+    "not f(10) should be True",
+    "lambda: f(10) should be 4",
     "2 + f(1) should be 3",
     "f(1) / f(2) should be 3",
     "(f(1) + 2) * 3 should be 9",

@@ -65,7 +65,7 @@ AFTER_NUMBER = frozenset(
 )  # fmt: skip
 """Words that can follow a number that is a value; others are what is counted: 3 items."""
 CUES: tuple[tuple[str, str], ...] = (
-    ("asked", r"should(?:n['\u2019]t) (?:it|this|that|the|we)"),
+    ("asked", r"should(?:n['\u2019]t) (?:it|this|that|the|we)|so that|such that|ensure(?: that)?|make sure(?: that)?|please(?= (?:return|give|make|raise|yield|let))"),
     ("refuse", r"should(?: never| not|n['\u2019]t)|must(?: never| not|n['\u2019]t)|shouldnt|not supposed to|not expected to"),
     ("not_got", r"(?:does|do|did|will|would|is|was)(?: not|n['\u2019]t)(?: (?:correctly|properly|always|even|actually))?(?= (?:return|give|yield|produce|raise|throw|equal))(?: \w+)|isn['\u2019]t|wasn['\u2019]t|fails to (?:return|give|yield|produce|raise|throw)|never (?:returns|gives|yields|raises)|no longer (?:returns|gives|yields|raises|is)|used to (?:return|give|be|yield|raise)"),
     ("contrast", r"instead of|rather than|as opposed to|in place of|(?:and |but )?not(?! (?:the|a) (?:same|right|correct))(?= )"),
@@ -90,11 +90,19 @@ CURLY = re.compile("\u201c([^\u201d\n]*)\u201d|\u2018([^\u2019\n]*)\u2019")
 ERROR_TEXT = re.compile(rf"[\"']({ERROR_NAME.pattern})(?=:)")
 """A string that says which error was raised."""
 COMPARED = re.compile(r"[ \t]*(?:[=!]==?|[<>]=?)[ \t]*")
+DISPLAY = re.compile(r"(?<![\w)\]])[\[{]")
 COMPUTED = re.compile(r"[ \t]*(?:\*\*?|//|<<|>>|[-+%]|(?<=[ \t])(?:not )?in(?=[ \t]))[ \t]*(?=[\w\"'\[({])")
 """Between a call and what it is computed with, if that is a call or a value."""
 UNCLEAR_BEFORE = re.compile(r"(?:\b\d[\w.]*|[\])}\"'])[ \t]*(?:\*\*?|//|<<|>>|[-+%/&|^@])[ \t]*\Z")
 UNCLEAR_AFTER = re.compile(r"[ \t]*(?:\)[ \t]*[-+*/%&|^@]|[/&|^@][ \t]*(?:[\d\"'\[({]|[\w.]+\())")
 """Beside a call, what makes it a part of something that is computed, or one of several calls: "f(1) / f(2) should be 3"."""
+DERIVED_BEFORE = re.compile(
+    r"\b(?!(?:results?|outputs?|values?|outcome|answer|calls?|case|because|instead|example) of)\w+ of[ \t]+`?\Z|(?<![`'])\blambda[^:\n]{0,20}:[ \t]*\Z",
+    re.IGNORECASE,
+)
+"""Before a call, what says that something else than its value is meant: "the length of f(1) should be 3"."""
+NOT_THIS = re.compile(r"(?:\b(?:but|and)|,)[ \t]+\Z", re.IGNORECASE)
+"""Before "not f(10)", where that is no code."""
 WORD = re.compile(r"[^\W\d_][\w'\u2019-]*|[\w$]+")
 BLANK_LINE = re.compile(r"\n[ \t]*\n")
 STOP = re.compile(r"[.!?](?=\s|$)")
@@ -353,7 +361,11 @@ class ReportReader:
         """The end of each call in the words, by its beginning; calls that are compared with each other, or computed with
         something, are one expression.
         """
-        calls = {begin: end for begin, end in call_spans(text[:stop]) if begin >= start}
+        calls = {}
+        for begin, end in call_spans(text[:stop]):
+            contrasted = text.startswith("not ", begin) and NOT_THIS.search(text, max(0, begin - 80), begin)
+            if begin >= start:
+                calls[begin + len("not ") if contrasted else begin] = end
         for begin in sorted(calls, reverse=True):
             while operator := COMPUTED.match(text, calls[begin]):
                 other = operator.end()
@@ -369,6 +381,24 @@ class ReportReader:
                 self._language.is_value(text[one : calls[one]]) for one in (begin, other)
             ):
                 calls[begin] = calls.pop(other)
+        return self._with_displays(calls, text, start, stop)
+
+    def _with_displays(self, calls: dict[int, int], text: str, start: int, stop: int) -> dict[int, int]:
+        """With lists, dicts and sets of calls as one expression each."""
+        place = start
+        while (found := DISPLAY.search(text, place, stop)) is not None:
+            begin, end = found.start(), balanced_end(text, found.start())
+            inside = [one for one in calls if begin < one < end]
+            held = any(one < begin < calls[one] for one in calls)
+            place = begin + 1
+            if (
+                inside
+                and not held
+                and text[end : end + 1] != "("
+                and self._language.has_call(text[begin:end])
+            ):
+                calls = {one: to for one, to in calls.items() if one not in inside} | {begin: end}
+                place = end
         return calls
 
     def _end_of_operand(self, text: str, at: int, stop: int, operator: str) -> int:
@@ -386,9 +416,13 @@ class ReportReader:
         if begun is not None or char.isspace():
             return begun
         if char == "`" and (code := CODE.match(text, at)) is not None and code.end() <= stop:
-            return self._inline_code_tokens((code[1] or code[2]).strip(), at, code.end())
+            derived = DERIVED_BEFORE.search(text, max(0, at - 80), at)
+            shown = (code[1] or code[2]).strip()
+            if derived and self._language.has_call(shown):
+                return Token(kind="word", text=shown, at=at, end=code.end())
+            return self._inline_code_tokens(shown, at, code.end())
         if at in calls:
-            if UNCLEAR_BEFORE.search(text, max(0, at - 80), at) or UNCLEAR_AFTER.match(text, calls[at]):
+            if text.startswith("not ", at) or _is_part(text, at, calls[at]):
                 return Token(kind="word", text=text[at : calls[at]], at=at, end=calls[at])
             return self._call_or_word_token(text[at : calls[at]], at, calls[at])
         return (
@@ -396,7 +430,7 @@ class ReportReader:
         )
 
     def _call_or_word_token(self, text: str, at: int, end: int) -> Token:
-        found = self._call_token(text.removeprefix("not "), at, end)
+        found = self._call_token(text, at, end)
         if found is not None:
             return found
         if self._language.is_value(text):
@@ -466,6 +500,18 @@ class ReportReader:
         elif text in {"True", "False", "None", "none"}:
             text = {"True": "true", "False": "false"}.get(text, "null")
         return _value_token(text, found.start(), found.end())
+
+
+def _is_part(text: str, at: int, end: int) -> bool:
+    """Whether the call there is only a part of what is spoken of."""
+    near = max(0, at - 80)
+    return any(
+        (
+            UNCLEAR_BEFORE.search(text, near, at),
+            UNCLEAR_AFTER.match(text, end),
+            DERIVED_BEFORE.search(text, near, at),
+        )
+    )
 
 
 def _line_start(text: str, at: int, stop: int) -> Token | None:
