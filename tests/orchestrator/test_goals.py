@@ -13,7 +13,7 @@ from testing.runs.memory_run import MemoryRun, memory_project
 from testing.runs.memory_till import MemoryTill, memory_till
 from testing.runs.solving import TILL
 
-from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.artifacts.goals import GivenEvidence, Goals, NamedDefinition
 from clean_room_agent.artifacts.test_results import Outcome
 from clean_room_agent.cancellation import Interrupts
@@ -318,6 +318,24 @@ def test_a_red_test_says_the_call_that_it_makes_and_what_that_should_give(collec
     )
     (goal,) = collect("make test_other pass", files={**RED, "tests/test_money.py": wrong}).tests
     assert (goal.call, goal.wanted, goal.got) == ("total([1])", "[1]", "")
+
+
+def test_a_red_test_says_the_call_of_its_helper_with_what_it_was_given(tmp_path: Path) -> None:
+    text = "from a import f\n\n\ndef check(g):\n    assert g([2, 1]) == [1, 2]\n\n\ndef test_f():\n    check(f)\n"
+    failing = FailingTest(
+        name="t.py::test_f",
+        statement="check(f)",
+        expected="[1, 2]",
+        actual="[2, 1]",
+        frames=(
+            StackFrame(path="t.py", line=5, function="check"),
+            StackFrame(path="t.py", line=9, function="test_f"),
+        ),
+    )
+    with memory_project(tmp_path, {"t.py": text}, lambda _: {failing.name: "failed"}) as project:
+        run = project.open(nobody).run
+        (red,), _ = related_red_tests(run, replace(run_baseline(run), failing=(failing,)), ())
+    assert (red.call, red.wanted, red.got) == ("f([2, 1])", "[1, 2]", "[2, 1]")
 
 
 def test_a_red_test_says_in_words_what_is_not_compared_for_equality(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@ class FailingTest(Struct, frozen=True, kw_only=True):
     """The actual value, likewise."""
     frames: tuple[StackFrame, ...] = ()
     """In the repository's own files, innermost first."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """(name, repr) of what the test was parametrized with, as far as its runner tells."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True):

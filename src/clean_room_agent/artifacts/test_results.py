@@ -34,6 +34,8 @@ class Failure(Struct, frozen=True, kw_only=True):
     """How the two were compared, if the runner only knows left and right."""
     frames: tuple[StackFrame, ...] = ()
     """Innermost first, in any files; empty if they are only in `detail`."""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Name -> repr of what the test was parametrized with, before it ran."""
 
 
 class TestReport(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from clean_room_agent.artifacts.goals import (
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.errors import UsageError
-from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_asserted
+from clean_room_agent.execute.goals.asserted import Asserted, asserted, asserted_by_helper, script_asserted
 from clean_room_agent.execute.goals.confirming import NewTest, Observation, WantedValue
 from clean_room_agent.execute.goals.expressions import python_module
 from clean_room_agent.execute.goals.python_tests import names_bound, test_name
@@ -386,10 +386,17 @@ def goal_of_test(run: Run, baseline: TestRun, name: str, source: GoalSource) -> 
 
 
 def _failed_assertion(run: Run, failure: FailingTest) -> Asserted | None:
-    """What its failing statement compares."""
+    """What its failing statement compares, or that of a helper in its file which it calls."""
     if not failure.statement:
         return None
-    return asserted(failure.statement, _source_of(run, failure.name)) or script_asserted(failure.statement)
+    found = asserted(failure.statement, _source_of(run, failure.name), dict(failure.arguments))
+    if found is not None:
+        return found
+    text = _file_of(run, failure.name)
+    files = files_meant(failure.name)
+    inner = next((frame for frame in failure.frames if frame.path in files), None)
+    helped = asserted_by_helper(text, inner.line, failure.statement) if inner is not None else None
+    return helped or script_asserted(failure.statement)
 
 
 def without_goal_tests(commits: RunCommits, goals: str, accepted: Sequence[str]) -> str:

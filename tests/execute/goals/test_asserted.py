@@ -2,7 +2,7 @@
 
 import pytest
 
-from clean_room_agent.execute.goals.asserted import Asserted, asserted, script_asserted
+from clean_room_agent.execute.goals.asserted import Asserted, asserted, asserted_by_helper, script_asserted
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,40 @@ def test_names_that_the_test_assigns_once_are_replaced() -> None:
         "def test_double():\n    values = [1, 2]\n    result = double(values)\n    assert result == [2, 4]\n"
     )
     assert asserted("assert result == [2, 4]", function) == Asserted(call="double([1, 2])", wanted="[2, 4]")
+
+
+def test_arguments_whose_values_are_known_are_replaced() -> None:
+    function = "def test_hanoi(given, expected):\n    assert hanoi(*given, 'c') == expected\n"
+    found = asserted(
+        "assert hanoi(*given, 'c') == expected", function, {"given": "[2, 1]", "expected": "[(1, 3)]"}
+    )
+    assert found == Asserted(call="hanoi(2, 1, 'c')", wanted="[(1, 3)]")
+
+
+HELPED = """\
+def check(candidate, extra=0):
+    assert candidate([1]) == [1]
+    assert candidate([2, 1]) == [
+        1, 2,
+    ]
+
+
+def test_it():
+    check(sort_it)
+"""
+
+
+@pytest.mark.parametrize(("line", "call"), [(2, "sort_it([1])"), (4, "sort_it([2, 1])")])
+def test_what_a_helper_asserts_is_told_with_what_the_test_gave_it(line: int, call: str) -> None:
+    found = asserted_by_helper(HELPED, line, "check(sort_it)")
+    assert (found and found.call) == call
+
+
+@pytest.mark.parametrize(
+    "calling", ["other(sort_it)", "check(*all)", "helpers.check(sort_it)", "check(", "x = 1"]
+)
+def test_another_call_than_the_helpers_tells_nothing(calling: str) -> None:
+    assert asserted_by_helper(HELPED, 2, calling) is None
 
 
 def test_a_name_that_is_bound_twice_stays() -> None:

@@ -64,6 +64,28 @@ def told(got: TestRun) -> dict[str, FailingTest]:
     return found
 
 
+PARAMETRIZED = """
+import pytest
+
+def emptied(values):
+    values.clear()
+    return values
+
+@pytest.mark.parametrize(("values", "wanted", "made"), [([2, 1], [1, 2], object()), ([3] * 300, [], None)])
+def test_emptied(values, wanted, made):
+    assert emptied(values) == wanted and not made
+"""
+
+
+@pytest.mark.parametrize("options", sorted(COMMANDS))
+def test_what_a_test_was_parametrized_with_is_told_as_it_was_before(
+    options: str, write: Write, run: Runner
+) -> None:
+    write({"tests/test_a.py": PARAMETRIZED})
+    (failing,) = run(COMMANDS[options]).failing
+    assert failing.arguments == (("values", "[2, 1]"), ("wanted", "[1, 2]"))
+
+
 @pytest.mark.parametrize("options", sorted(COMMANDS))
 def test_pytest_gives_whole_values_whatever_it_prints(options: str, write: Write, run: Runner) -> None:
     write({"tests/test_a.py": CASES, "tool.py": TOOL})

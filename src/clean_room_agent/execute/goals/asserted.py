@@ -12,11 +12,17 @@ from collections.abc import Mapping
 from msgspec import Struct
 from tree_sitter import Node
 
-from clean_room_agent.execute.goals.expressions import ScriptExpressions, python_module, script_tree
+from clean_room_agent.execute.goals.expressions import (
+    ScriptExpressions,
+    python_module,
+    python_tree,
+    script_tree,
+)
 from clean_room_agent.syntax import node_text
 
 MOST_CHARS = 300
 """Of a call; a longer one says less than the test's failure."""
+NO_ARGUMENTS: Mapping[str, str] = {}
 MOST_INLINED = 4
 """Names in the place of which their values are put, one in another."""
 EQUAL = re.compile(r"assert(?:\w*Equals?|Is)\Z")
@@ -34,21 +40,57 @@ class Asserted(Struct, frozen=True, kw_only=True):
     """Whether the call stands on the right, where runners look for the expected value."""
 
 
-def asserted(statement: str, function: str = "") -> Asserted | None:
+def asserted(
+    statement: str, function: str = "", arguments: Mapping[str, str] = NO_ARGUMENTS
+) -> Asserted | None:
     """The call and the value that the Python statement compares; None if it does not compare a call.
 
-    Names that `function`, the source of the test's own function, assigns once are replaced by what is assigned.
+    Names that `function`, the source of the test's own function, assigns once are replaced by what is assigned, and its
+    `arguments`, of which the source is known, by that.
     """
     sides = _compared_sides(statement)
     if sides is None:
         return None
-    values = _assigned_once(function)
+    given = {name: tree for name, text in arguments.items() if (tree := python_tree(text)) is not None}
+    values = {**given, **_assigned_once(function)}
     left, right = (_inline_values(side, values) for side in sides)
     swapped = not _has_call(left) and _has_call(right)
     call, wanted = (right, left) if swapped else (left, right)
     if not _has_call(call) or len(call) > MOST_CHARS:
         return None
     return Asserted(call=call, wanted=wanted, swapped=swapped)
+
+
+def asserted_by_helper(text: str, line: int, calling: str) -> Asserted | None:
+    """As `asserted`, for the statement at the line (1-based) of a function that the test's statement `calling` calls with
+    positional arguments, both in the file with this text.
+    """
+    tree, caller = python_module(text), python_tree(calling)
+    if tree is None or not isinstance(caller, ast.Call) or not isinstance(caller.func, ast.Name):
+        return None
+    name = caller.func.id
+    helper = next(
+        (
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+            and node.name == name
+            and node.lineno <= line <= (node.end_lineno or 0)
+        ),
+        None,
+    )
+    if helper is None or any(isinstance(one, ast.Starred) for one in caller.args):
+        return None
+    statements = [
+        node
+        for node in ast.walk(helper)
+        if isinstance(node, ast.Assert | ast.Expr) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if len(statements) != 1:
+        return None
+    names = [one.arg for one in helper.args.args]
+    arguments = dict(zip(names, map(ast.unparse, caller.args), strict=False))
+    return asserted(ast.unparse(statements[0]), ast.unparse(helper), arguments)
 
 
 def script_asserted(statement: str) -> Asserted | None:
@@ -152,6 +194,18 @@ class _Inliner(ast.NodeTransformer):
 
     def __init__(self, values: Mapping[str, ast.expr]) -> None:
         self._values = values
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """`f(*[1, 2])` is `f(1, 2)`."""
+        self.generic_visit(node)
+        unpacked = [
+            one.value.elts
+            if isinstance(one, ast.Starred) and isinstance(one.value, ast.List | ast.Tuple)
+            else [one]
+            for one in node.args
+        ]
+        node.args = [each for some in unpacked for each in some]
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A name that has a value is that value."""

@@ -33,6 +33,8 @@ class FailureRecord(Struct, frozen=True, kw_only=True):
     """pytest's phase, or unittest's ERROR and FAIL."""
     name: str = ""
     """unittest's id of the test."""
+    arguments: dict[str, str] = field(default_factory=dict)
+    """What pytest's test was parametrized with."""
 
 
 def read_failure_records(lines: Iterable[str | bytes]) -> tuple[FailureRecord, ...]:
@@ -49,6 +51,7 @@ def read_failure_records(lines: Iterable[str | bytes]) -> tuple[FailureRecord, .
 def with_record(failure: Failure, record: FailureRecord) -> Failure:
     """The failure with the frames of its record, and the values, if that has any."""
     frames = tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames)
+    failure = structs.replace(failure, arguments=record.arguments)
     if not (record.operator or record.left or record.right):
         return structs.replace(failure, frames=frames)
     return structs.replace(

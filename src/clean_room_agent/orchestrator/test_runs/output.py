@@ -373,6 +373,7 @@ def describe(
         expected=expected,
         actual=actual,
         frames=frames[:MAX_FRAMES],
+        arguments=tuple((key, normalise(value, roots)) for key, value in sorted(failure.arguments.items())),
     )
     return described, frames
 

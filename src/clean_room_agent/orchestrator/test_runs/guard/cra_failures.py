@@ -32,6 +32,9 @@ MAX_RECORDS = 500
 MAX_VALUE = 20000
 """Characters of a shown value; the beginning and the end are kept."""
 MAX_ITEMS = 1000
+PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
+MAX_PARTS, MAX_ARGUMENT = 200, 500
+"""Elements, and characters, of what a test was parametrized with: more is not shown."""
 MAX_FRAMES = 40
 """Innermost frames of one exception."""
 MAX_CAUSES = 3
@@ -86,6 +89,8 @@ _above: "dict[str, str]" = {}
 """Module of unittest's tests -> the folders of the tree above where its name begins, with dots."""
 _log: "list[int]" = []
 """The descriptor of this process's record of tests, once it is open."""
+_arguments: "dict[str, str]" = {}
+"""Name -> repr of what the test under way was parametrized with."""
 _outcomes: "dict[str, list[str]]" = {}
 """Test id -> what its phases came to, of the tests under way."""
 
@@ -255,6 +260,17 @@ def pytest_runtest_logstart(nodeid: str) -> None:
     del _compared[:]
 
 
+def pytest_runtest_setup(item: "Any") -> None:
+    """Note what the test is parametrized with, before it can change that."""
+    _arguments.clear()
+    with contextlib.suppress(Exception):
+        for name, value in item.callspec.params.items():
+            if type(value) in PLAIN and not (hasattr(value, "__len__") and len(value) > MAX_PARTS):
+                text = repr(value)
+                if len(text) <= MAX_ARGUMENT:
+                    _arguments[name] = text
+
+
 def pytest_runtest_logreport(report: "Any") -> None:
     """Note what a phase of a test came to and, after the last one, that it ended."""
     told = _outcomes.setdefault(report.nodeid, [])
@@ -291,6 +307,7 @@ def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
         told = record(exc, compared[0] if compared else None)
         if told is not None:
             told["when"] = call.when
+            told["arguments"] = dict(_arguments)
             item.user_properties.append((PROPERTY, json.dumps(told)))
 
 
@@ -300,6 +317,7 @@ if "pytest" in sys.modules:
     pytest_make_collect_report = _hookimpl(tryfirst=True)(pytest_make_collect_report)
     pytest_collection_modifyitems = _hookimpl(trylast=True)(pytest_collection_modifyitems)
     pytest_configure = _hookimpl(tryfirst=True)(pytest_configure)
+    pytest_runtest_setup = _hookimpl(tryfirst=True)(pytest_runtest_setup)
 
 
 def pytest_sessionstart(session: "Any") -> None:
