@@ -67,6 +67,9 @@ REPORTS: dict[str, list[str]] = {
     "Please fix: f(10) returns 3, should be 4": ["f(10): got 3, wanted 4"],
     "the result of f(10) is 3, should be 4": ["f(10): got 3, wanted 4"],
     "see [f(10)](f.html): it returns 3, should be 4": ["f(10): got 3, wanted 4"],
+    'crashes with "IndexError" or so: `f(10)` fails, but it should give "zero"': [
+        'f(10): got IndexError, wanted "zero"'
+    ],
     "f(1) + f(2) should be 3": ["f(1) + f(2): wanted 3"],
     "len(f(1)) + 2 gives 4, should give 3": ["len(f(1)) + 2: got 4, wanted 3"],
     "f(1) % 2 * 3 should be 3": ["f(1) % 2 * 3: wanted 3"],

@@ -87,7 +87,7 @@ SECTION = re.compile(
 )
 HEADING = re.compile(r"^[ \t]*#+ ", re.MULTILINE)
 CURLY = re.compile("\u201c([^\u201d\n]*)\u201d|\u2018([^\u2019\n]*)\u2019")
-ERROR_TEXT = re.compile(rf"[\"']({ERROR_NAME.pattern})(?=:)")
+ERROR_TEXT = re.compile(rf"[\"']({ERROR_NAME.pattern})(?=:|[\"']\Z)")
 """A string that says which error was raised."""
 COMPARED = re.compile(r"[ \t]*(?:[=!]==?|[<>]=?)[ \t]*")
 DISPLAY = re.compile(r"(?<![\w)\]])[\[{]")
