@@ -226,6 +226,17 @@ def test_what_holds_already_is_no_remark_beside_what_does_not(collect: Project) 
     assert goals.notes == ()
 
 
+def test_red_tests_of_what_the_words_call_otherwise_are_no_goal(collect: Project) -> None:
+    wrong = (
+        RED["tests/test_money.py"] + "\n    def test_other(self):\n        self.assertEqual(total([2]), 9)\n"
+    )
+    goals = collect("total([1]) gives 7, should be 8", files={**RED, "tests/test_money.py": wrong})
+    assert goals.tests == ()
+    assert any(
+        "not counted as a goal, since the task names a call of its own" in note for note in goals.notes
+    )
+
+
 def test_sides_that_are_exchanged_show_nothing(collect: Project) -> None:
     goals = collect("split(100, 3) returns [34, 33, 33], should be [33, 33, 33]")
     assert goals.tests == ()

@@ -38,7 +38,7 @@ from clean_room_agent.orchestrator.goal_runs import GoalRuns
 from clean_room_agent.orchestrator.goal_verdict import given_and_wanted
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.run import Run, names_file
-from clean_room_agent.orchestrator.stated_goals import Case, Found, StatedGoals, compile_statement
+from clean_room_agent.orchestrator.stated_goals import Case, Found, Seen, StatedGoals, compile_statement
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 
 TRUTH = re.compile(r"(?:AssertionError: )?assert (?:not )?(?P<value>.+)")
@@ -103,8 +103,9 @@ def _gather_goals(run: Run, baseline: TestRun, given: GivenEvidence, found: Foun
     # What is proof needs no more, and each look runs tests; red tests that the words do not name may have other reasons.
     if baseline.report.runner != "unknown" and not found.tests and not (red and named):
         seen = stated.read(() if red else mentioned, red)
-        if found.tests or found.repeated:
-            red = _same_calls(run, red, found)
+        has_own = any(value.role == "wanted" for one in seen for value in one.case.claim.values)
+        if found.tests or found.repeated or (red and has_own):
+            red = _same_calls(run, red, found, seen)
         elif not red and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
     found.tests += red
@@ -222,9 +223,11 @@ def _left_side(code: str) -> str:
     return ast.unparse(call) if call is not None else code.partition("\n")[0]
 
 
-def _same_calls(run: Run, red: Sequence[GoalTest], found: Found) -> list[GoalTest]:
-    """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat; a note names the others."""
-    calls = [test.call for test in (*found.tests, *found.repeated)]
+def _same_calls(run: Run, red: Sequence[GoalTest], found: Found, seen: Sequence[Seen]) -> list[GoalTest]:
+    """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat, or that the words make; a note
+    names the others.
+    """
+    calls = [test.call for test in (*found.tests, *found.repeated)] + [one.case.claim.call for one in seen]
     same = [
         test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
     ]

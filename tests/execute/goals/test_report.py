@@ -70,6 +70,10 @@ REPORTS: dict[str, list[str]] = {
     'crashes with "IndexError" or so: `f(10)` fails, but it should give "zero"': [
         'f(10): got IndexError, wanted "zero"'
     ],
+    'after `s = Stack("a"); t = s / 1`, str(s) is "b". It should still be "a".': [
+        's = Stack(\'a\'); t = s / 1; str(s): got "b", wanted "a"'
+    ],
+    "`s = Stack(1); s.pop()` gives 2, should give 1": ["s = Stack(1); s.pop(): got 2, wanted 1"],
     "f(1) + f(2) should be 3": ["f(1) + f(2): wanted 3"],
     "len(f(1)) + 2 gives 4, should give 3": ["len(f(1)) + 2: got 4, wanted 3"],
     "f(1) % 2 * 3 should be 3": ["f(1) % 2 * 3: wanted 3"],

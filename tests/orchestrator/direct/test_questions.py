@@ -145,7 +145,8 @@ def test_wrong_lines_of_a_long_definition_wait_for_all_its_gaps() -> None:
         + "    return a2\n"
     )
     place = Place(path="a.py", name="total", first_line=1, last_line=last, lines=tuple(range(last, 1, -1)))
-    asked = [items(one) for one in rounds([], Target(place=place, text=text, suspicion=1.0)) if one]
+    near = replace(candidate("a.py::total masked 0", text=text, said="1"), base=0)
+    asked = [items(one) for one in rounds([near], Target(place=place, text=text, suspicion=1.0)) if one]
     of_lines = next(at for at, one in enumerate(asked) if "total lines" in one[0])
     assert of_lines > MASKED_ROUNDS
     assert all("masked" in item for one in asked[:of_lines] for item in one)

@@ -417,8 +417,8 @@ class ReportReader:
             return begun
         if char == "`" and (code := CODE.match(text, at)) is not None and code.end() <= stop:
             derived = DERIVED_BEFORE.search(text, max(0, at - 80), at)
-            shown = (code[1] or code[2]).strip()
-            if derived and self._language.has_call(shown):
+            shown = self._last_statement((code[1] or code[2]).strip())
+            if not shown or (derived and self._language.has_call(shown)):
                 return Token(kind="word", text=shown, at=at, end=code.end())
             return self._inline_code_tokens(shown, at, code.end())
         if at in calls:
@@ -463,6 +463,15 @@ class ReportReader:
         if re.fullmatch(r"[A-Za-z_$][A-Za-z_$.]*", code) and not language.is_value(code):
             return Token(kind="word", text=code, at=at, end=end)
         return _value_token(code, at, end, "literal" if language.is_value(code) else "bare")
+
+    def _last_statement(self, code: str) -> str:
+        """The last of several statements on one line, if it is an expression; the others, or all, are what later calls may need."""
+        tree = python_module(code) if self._is_python else None
+        if tree is None or len(tree.body) < 2 or any(hasattr(one, "body") for one in tree.body):
+            return code
+        last = ast.unparse(tree.body[-1]) if isinstance(tree.body[-1], ast.Expr) else ""
+        self._setup.append("; ".join(map(ast.unparse, tree.body[:-1] if last else tree.body)))
+        return last
 
     def _literal_token(self, text: str, at: int, stop: int) -> Token | None:
         before = text[at - 1] if at else " "

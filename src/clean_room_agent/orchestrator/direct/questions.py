@@ -303,7 +303,8 @@ class Questions:
             sweep = _Sweep(
                 self._models, target, self._assignment, candidates, self._solve, base=base, failed=one
             )
-            yield sweep.worded(1)
+            if not (sweep.is_long and self._fills()):
+                yield sweep.worded(1)
 
 
 class _Sweep:
