@@ -227,7 +227,8 @@ def _same_calls(run: Run, red: Sequence[GoalTest], found: Found, seen: Sequence[
     """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat, or that the words make; a note
     names the others.
     """
-    calls = [test.call for test in (*found.tests, *found.repeated)] + [one.case.claim.call for one in seen]
+    calls = [test.call for test in (*found.tests, *found.repeated)]
+    calls += [one.case.claim.call for one in seen if not one.case.claim.setup]
     same = [
         test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
     ]
