@@ -237,6 +237,16 @@ def test_red_tests_of_what_the_words_call_otherwise_are_no_goal(collect: Project
     )
 
 
+def test_a_red_test_that_has_the_reports_own_names_makes_another_call(collect: Project) -> None:
+    wrong = (
+        RED["tests/test_money.py"]
+        + "\n    def test_other(self):\n        p = []\n        self.assertEqual(sorted(p), 9)\n        split(1, 1)\n"
+    )
+    words = "after `p = split(100, 3); p.reverse()`, sorted(p) gives [33, 33, 33], should be [33, 33, 34]"
+    goals = collect(words, files={**RED, "tests/test_money.py": wrong})
+    assert [(test.source.value, test.call) for test in goals.tests] == [("stated", "sorted(p)")]
+
+
 def test_sides_that_are_exchanged_show_nothing(collect: Project) -> None:
     goals = collect("split(100, 3) returns [34, 33, 33], should be [33, 33, 33]")
     assert goals.tests == ()

@@ -227,8 +227,10 @@ def _same_calls(run: Run, red: Sequence[GoalTest], found: Found, seen: Sequence[
     """Of the `red` tests those with a call of the goal tests that were `found`, or that these repeat, or that the words make; a note
     names the others.
     """
-    calls = [test.call for test in (*found.tests, *found.repeated)]
-    calls += [one.case.claim.call for one in seen if not one.case.claim.setup]
+    claims = [one.case.claim for one in seen]
+    of_own_names = {claim.call for claim in claims if claim.setup}
+    known = {test.call for test in (*found.tests, *found.repeated)} | {claim.call for claim in claims}
+    calls = known - of_own_names
     same = [
         test for test in red if any(call in f"{test.call}\n{_source_of(run, test.name)}" for call in calls)
     ]
