@@ -244,7 +244,9 @@ def test_a_red_test_that_has_the_reports_own_names_makes_another_call(collect: P
     )
     words = "after `p = split(100, 3); p.reverse()`, sorted(p) gives [33, 33, 33], should be [33, 33, 34]"
     goals = collect(words, files={**RED, "tests/test_money.py": wrong})
-    assert [(test.source.value, test.call) for test in goals.tests] == [("stated", "sorted(p)")]
+    assert [(test.source.value, test.whole_call) for test in goals.tests] == [
+        ("stated", "p = split(100, 3); p.reverse(); sorted(p)")
+    ]
 
 
 def test_sides_that_are_exchanged_show_nothing(collect: Project) -> None:

@@ -71,10 +71,17 @@ class GoalTest(Struct, frozen=True, kw_only=True):
     """The shell command, where it is one."""
     call: str = ""
     """The call that it makes, as source text; "" if it is not a single one."""
+    setup: str = ""
+    """The statements before it that it needs, on one line; "" for none, and where they do not fit on one."""
     wanted: str = ""
     """What the call has to give, as source text: a value, or `raises KeyError`; "" if unknown."""
     got: str = ""
     """What it gave at the base: a value, or an error in one line."""
+
+    @property
+    def whole_call(self) -> str:
+        """The call behind what it needs, on one line: `p = Path("a"); str(p)`."""
+        return f"{self.setup}; {self.call}" if self.setup else self.call
 
     @property
     def trust(self) -> Trust:

@@ -259,6 +259,7 @@ class StatedGoals:
                     path=checked.home.path,
                     code=code,
                     call=test.call,
+                    setup="; ".join(test.setup) if not any("\n" in one for one in test.setup) else "",
                     wanted=test.wanted.described() if not test.statement else "",
                     got=observed[test.name].described(),
                 )

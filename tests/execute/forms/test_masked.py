@@ -166,6 +166,17 @@ def test_the_goal_is_told_in_several_ways() -> None:
     assert "        # The mean is too small.\n" in shown("task")[0]
 
 
+def test_what_the_call_needs_is_told_with_it() -> None:
+    goal = replace(ASSIGNMENT.goals[0], setup="a = [1]; b = a")
+    told = {
+        one.telling: f"{one.fill.before}{one.fill.after}"
+        for one in masked.requests(PLACE, TEXT, replace(ASSIGNMENT, goals=(goal,)))
+    }
+    assert f"# `a = [1]; b = a; {goal.call}` " in told["comment"]
+    assert f">>> a = [1]; b = a; {goal.call}\n" in told["docstring"]
+    assert f"\na = [1]; b = a\nassert {goal.call} == " in told["test"]
+
+
 def test_in_ecmascript_the_goal_is_told_in_its_own_comments_and_tests() -> None:
     comment = shown("comment", place=SCRIPT_PLACE, text=SCRIPT)[0]
     assert comment.startswith("export class Stats {\n  mean(values) {\n    // `Stats.mean([1, 3])` gives")

@@ -395,7 +395,9 @@ class _Builder:
         return sourced(indented, source) if indented else SourcedText("")
 
     def _example_lines(self) -> list[str]:
-        stated = [(_one_line(goal.call), goal.wanted, _raised_error(goal.wanted)) for goal in self._goals]
+        stated = [
+            (_one_line(goal.whole_call), goal.wanted, _raised_error(goal.wanted)) for goal in self._goals
+        ]
         return self._language.stated_examples(self._shown.summary, stated)
 
     def _wrong_lines_comment(self, mask: Mask, telling: Telling) -> SourcedText:
@@ -423,7 +425,8 @@ class _Builder:
 
     def _stated_test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
-        return self._language.stated_test(call, wanted, _raised_error(goal.wanted))
+        test = self._language.stated_test(call, wanted, _raised_error(goal.wanted))
+        return f"{goal.setup}\n{test}" if goal.setup else test
 
 
 def _builder(parsed: Parsed, place: Place, assignment: Assignment, first: Telling) -> _Builder | None:
@@ -445,7 +448,7 @@ def _names_of(parsed: Parsed, place: Place) -> dict[str, list[int]]:
 
 
 def _goal_line(goal: GoalTest) -> str:
-    call, wanted, got = _one_line(goal.call), _one_line(goal.wanted), _one_line(goal.got)
+    call, wanted, got = _one_line(goal.whole_call), _one_line(goal.wanted), _one_line(goal.got)
     should = (
         f"should raise {_raised_error(goal.wanted)}"
         if _raised_error(goal.wanted)

@@ -373,7 +373,11 @@ def _current_failure(goal: GoalTest) -> str:
 
 def _goal_line(goal: GoalTest) -> str:
     if goal.call and goal.wanted:
-        now = f"`{goal.call}` {gives(goal.got)}, but it should" if goal.got else f"`{goal.call}` should"
+        now = (
+            f"`{goal.whole_call}` {gives(goal.got)}, but it should"
+            if goal.got
+            else f"`{goal.whole_call}` should"
+        )
         error = goal.wanted.removeprefix("raises ")
         return f"{now} {'raise ' + error if error != goal.wanted else 'give ' + goal.wanted}"
     code = f":\n{goal.code.strip()}" if goal.code else ""

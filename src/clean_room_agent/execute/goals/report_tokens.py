@@ -417,10 +417,14 @@ class ReportReader:
             return begun
         if char == "`" and (code := CODE.match(text, at)) is not None and code.end() <= stop:
             derived = DERIVED_BEFORE.search(text, max(0, at - 80), at)
-            shown = self._last_statement((code[1] or code[2]).strip())
+            whole = (code[1] or code[2]).strip()
+            shown = self._last_statement(whole)
             if not shown or (derived and self._language.has_call(shown)):
                 return Token(kind="word", text=shown, at=at, end=code.end())
-            return self._inline_code_tokens(shown, at, code.end())
+            found = self._inline_code_tokens(shown, at, code.end())
+            if shown != whole:
+                self._setup.append(shown)
+            return found
         if at in calls:
             if text.startswith("not ", at) or _is_part(text, at, calls[at]):
                 return Token(kind="word", text=text[at : calls[at]], at=at, end=calls[at])
