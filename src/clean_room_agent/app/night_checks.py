@@ -77,7 +77,7 @@ def require_ready(
     free = shutil.disk_usage(workspace.repo).free
     if free < need:
         raise UsageError(
-            f"about {need / 1e9:.0f} GB of disk are needed, and {free / 1e9:.0f} GB are free at {workspace.repo}"
+            f"about {need / 1e9:.1f} GB of disk are needed, and {free / 1e9:.1f} GB are free at {workspace.repo}"
         )
     gpu = _has_gpu(machine)
     program, weights = _require_server(settings, models, base, server)
