@@ -77,7 +77,7 @@ NO_VALUES = frozenset(
     }
 )  # fmt: skip
 """Words after a cue that are no value."""
-MEASURES = frozenset({"length", "size", "len", "count", "type"})
+MEASURES, HAVING = frozenset({"length", "size", "len", "count"}), frozenset({"has", "have", "its"})
 """Words after which a value is that of something else than the call: f(10) has length 3."""
 MODALS = frozenset({"should", "must", "ought to", "supposed to", "needs to", "need to", "has to", "make"})
 """Cues that a verb follows, not a value."""
@@ -380,7 +380,7 @@ class _Reader:
             self._elsewhere = True
             self._for_long = self._for_long or lowered not in PLACES
         self._after.append(lowered)
-        if lowered in MEASURES and self._claims:
+        if lowered in MEASURES and HAVING & set(self._after[-3:]) and self._claims:
             self._elsewhere = True
         if not self._pending:
             return

@@ -445,6 +445,9 @@ class ReportReader:
 
     def _inline_code_tokens(self, code: str, at: int, end: int) -> "Token | list[Token]":
         language = self._language
+        error = re.match(rf"(?:{ERROR_NAME.pattern})(?=:|\Z)", code)
+        if error is not None:  # its message may name calls
+            return _error_token(error[0], at, end)
         asserted = ASSERTED.match(code)
         sides = language.comparison(asserted["inner"] if asserted else code)
         if sides is not None and language.has_call(sides[0]) and language.is_value(sides[1]):
@@ -461,9 +464,6 @@ class ReportReader:
             return [replace(one, end=end) for one in tokens]
         if language.free_names(code) is not None and language.has_call(code) and not language.is_value(code):
             return self._call_or_word_token(code, at, end)
-        error = re.match(rf"(?:{ERROR_NAME.pattern})(?=:|\Z)", code)
-        if error is not None:
-            return _error_token(error[0], at, end)
         if re.fullmatch(r"[A-Za-z_$][A-Za-z_$.]*", code) and not language.is_value(code):
             return Token(kind="word", text=code, at=at, end=end)
         return _value_token(code, at, end, "literal" if language.is_value(code) else "bare")
