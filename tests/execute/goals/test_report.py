@@ -77,6 +77,7 @@ REPORTS: dict[str, list[str]] = {
     "`f(10)` fails with `TypeError: g() arg 2 must be a type, a tuple of types, or a union`, but it should give `4`": [
         "f(10): got TypeError, wanted 4"
     ],
+    "the behaviour of f(10) is wrong: it returns 3, should be 4": ["f(10): got 3, wanted 4"],
     "f(1) + f(2) should be 3": ["f(1) + f(2): wanted 3"],
     "len(f(1)) + 2 gives 4, should give 3": ["len(f(1)) + 2: got 4, wanted 3"],
     "f(1) % 2 * 3 should be 3": ["f(1) % 2 * 3: wanted 3"],

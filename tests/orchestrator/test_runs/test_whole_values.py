@@ -71,9 +71,17 @@ def emptied(values):
     values.clear()
     return values
 
-@pytest.mark.parametrize(("values", "wanted", "made"), [([2, 1], [1, 2], object()), ([3] * 300, [], None)])
+class Loud:
+    def __repr__(self):
+        shown.append(self)
+        return "Loud()"
+
+shown = []
+
+@pytest.mark.parametrize(("values", "wanted", "made"), [([3] * 300, [], None), ([2, 1], [1, 2], [Loud()])])
 def test_emptied(values, wanted, made):
-    assert emptied(values) == wanted and not made
+    assert not shown
+    assert emptied(values) == wanted
 """
 
 
@@ -84,6 +92,7 @@ def test_what_a_test_was_parametrized_with_is_told_as_it_was_before(
     write({"tests/test_a.py": PARAMETRIZED})
     (failing,) = run(COMMANDS[options]).failing
     assert failing.arguments == (("values", "[2, 1]"), ("wanted", "[1, 2]"))
+    assert failing.statement == "assert emptied(values) == wanted"
 
 
 @pytest.mark.parametrize("options", sorted(COMMANDS))

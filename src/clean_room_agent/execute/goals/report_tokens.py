@@ -97,7 +97,7 @@ UNCLEAR_BEFORE = re.compile(r"(?:\b\d[\w.]*|[\])}\"'])[ \t]*(?:\*\*?|//|<<|>>|[-
 UNCLEAR_AFTER = re.compile(r"[ \t]*(?:\)[ \t]*[-+*/%&|^@]|[/&|^@][ \t]*(?:[\d\"'\[({]|[\w.]+\())")
 """Beside a call, what makes it a part of something that is computed, or one of several calls: "f(1) / f(2) should be 3"."""
 DERIVED_BEFORE = re.compile(
-    r"\b(?!(?:results?|outputs?|values?|outcome|answer|calls?|case|because|instead|example) of)\w+ of[ \t]+`?\Z|(?<![`'])\blambda[^:\n]{0,20}:[ \t]*\Z",
+    r"\b(?!(?:results?|outputs?|values?|outcome|answer|calls?|behaviou?rs?|use|usage|evaluation|invocation|execution|case|because|instead|example) of)\w+ of[ \t]+`?\Z|(?<![`'])\blambda[^:\n]{0,20}:[ \t]*\Z",
     re.IGNORECASE,
 )
 """Before a call, what says that something else than its value is meant: "the length of f(1) should be 3"."""

@@ -265,10 +265,24 @@ def pytest_runtest_setup(item: "Any") -> None:
     _arguments.clear()
     with contextlib.suppress(Exception):
         for name, value in item.callspec.params.items():
-            if type(value) in PLAIN and not (hasattr(value, "__len__") and len(value) > MAX_PARTS):
+            if _is_plain(value, [None] * MAX_PARTS):
                 text = repr(value)
                 if len(text) <= MAX_ARGUMENT:
                     _arguments[name] = text
+
+
+def _is_plain(value: object, left: "list[None]") -> bool:
+    """Whether showing the value runs no code of the project, and it has no more parts than are `left`."""
+    if type(value) not in PLAIN or not left:
+        return False
+    left.pop()
+    if isinstance(value, (str, bytes)):
+        return len(value) <= MAX_ARGUMENT
+    if isinstance(value, dict):
+        return all(_is_plain(each, left) for pair in value.items() for each in pair)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(_is_plain(each, left) for each in value)
+    return True
 
 
 def pytest_runtest_logreport(report: "Any") -> None:
