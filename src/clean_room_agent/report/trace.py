@@ -171,6 +171,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     recoveries = _grouped_by_key(rows.list_recovery_decisions(conn, task_id), lambda row: row.task_id)
     told = _grouped_by_key(events, lambda row: row.task_id)
     tests_of = _grouped_by_key(tests, lambda row: row.task_id)
+    recorded = rows.list_task_runs(conn, task_id)
     passes = [
         PassTrace(
             place=_pass_place(row.task_id, order.get(row.id), attempts[row.id]),
@@ -186,7 +187,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
             context_of=_last_detail(told[row.task_id], {EventKind.CONTEXT_OF}),
             not_chosen=_last_detail(told[row.task_id], {EventKind.NOT_CHOSEN}),
         )
-        for row in rows.list_task_runs(conn, task_id)
+        for row in (*recorded, *(_rows_of_calls_alone(calls, recorded) if run is not None else ()))
     ]
     passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))
     return RunTrace(
@@ -286,6 +287,28 @@ def _grouped_by_key(
     for row in found:
         groups[key(row)].append(row)
     return defaultdict(tuple, {name: tuple(members) for name, members in groups.items()})
+
+
+def _rows_of_calls_alone(
+    calls: Mapping[str, Sequence[CallSummary]], recorded: Sequence[rows.TaskRunRow]
+) -> list[rows.TaskRunRow]:
+    """Rows for what is no pass of its own: the questions about goal tests, which are asked before the first one."""
+    known = {row.task_id for row in recorded}
+    return [
+        rows.TaskRunRow(
+            task_id=pass_id,
+            repo_path="",
+            mode="plan",
+            execute_model=own[0].model.tag,
+            context_window=recorded[0].context_window if recorded else 0,
+            reserved_tokens=0,
+            stages="",
+            success=True,
+            timestamp=own[0].cost.timestamp,
+        )
+        for pass_id, own in calls.items()
+        if pass_id not in known
+    ]
 
 
 def _last_detail(events: Sequence[EventRow], kinds: set[EventKind]) -> str:
