@@ -410,7 +410,7 @@ def _check_fit(workspace: Workspace, settings: Settings, server: ModelServer) ->
         yield CheckFinding(name="fit", text=f"measured: {', '.join(view.models)}")
     for one in view.overridden:
         configured, chosen = (json.dumps(value) for value in (settings.data[one.table][one.key], one.value))
-        told = f"[{one.table}] {one.key} = {configured} is configured; what was measured chooses {chosen}"
+        told = f"[{one.table}] {one.key} = {configured} is configured, where {chosen} would be chosen"
         yield CheckFinding(name="fit", text=f"{told} ({one.why})")
 
 

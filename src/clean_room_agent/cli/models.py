@@ -84,7 +84,7 @@ class ModelsView(Struct, frozen=True, kw_only=True):
     jobs: tuple[ModelJob, ...]
     offered: tuple[Offered, ...]
     fit: FitView | None
-    """What was measured of the models; None if nothing was, or the server cannot be asked."""
+    """What was measured of the models, and follows; None if that is nothing, or the server cannot be asked."""
 
     @property
     def exit_code(self) -> int:
@@ -111,7 +111,7 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
     users: dict[str, tuple[str, ...]] = {}
     for job in jobs:
         users[job.tag] = (*users.get(job.tag, ()), job.name)
-    fits = {} if fault else fits_of(settings, server)
+    fit = None if fault else fit_view(settings, fits_of(settings, server), runs)
     return ModelsView(
         base_url=" and ".join(one.base_url for one in models.each_server()),
         provider=" and ".join(dict.fromkeys(one.provider for one in models.each_server())),
@@ -127,7 +127,7 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
             )
             for each in sorted(server.list_models(), key=lambda each: each.tag)
         ),
-        fit=fit_view(settings, fits, runs) if fits or runs else None,
+        fit=fit if fit and (fit.figures or fit.chosen) else None,
     )  # fmt: skip
 
 
@@ -279,7 +279,8 @@ def _render_fit(fit: FitView) -> list[RenderableType]:
         parts.append(Text(fit.verdict, style="red"))
     overridden = {one.name for one in fit.overridden}
     for one in fit.chosen:
-        note = " (but something else is configured)" if one.name in overridden else ""
+        note = "" if fit.models else f" ({one.why})"
+        note += " (but something else is configured)" if one.name in overridden else ""
         parts.append(Text(f"  -> {one.name} = {json.dumps(one.value)}{note}", style="cyan"))
     return parts
 

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from tests.app.fit.measured import fit, judgments, outcomes, strong, sums
 
-from clean_room_agent.app.fit.decisions import as_tables, can_work, choices, words_of
+from clean_room_agent.app.fit.decisions import as_tables, can_work, choices, size_of, words_of
 from clean_room_agent.app.fit.figures import Fit, Measured, Speed
 from clean_room_agent.app.settings import TABLES
+from clean_room_agent.artifacts.context import Role
 from clean_room_agent.config import check_slice
+from clean_room_agent.llm.model_config import ROLES
 
 
 def chosen(one: Fit) -> dict[str, Any]:
@@ -156,3 +159,35 @@ def test_runs_order_the_forms_of_a_model_that_was_not_measured() -> None:
     better = sums("fill", tried=200, passed=20, tokens=10)
     assert choices({}, (better, whole)) == (), "that is how it is asked anyway"
     assert choices({}, (gaps, sums("function", tried=50, passed=0, tokens=60))) == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("qwen2.5-coder:1.5b-instruct-q4_K_M", 1.5),
+        ("Llama-3.2-1B-Instruct", 1.0),
+        ("smollm2-135m", 0.135),
+        ("Qwen2.5-7B-Instruct-1M", 7.0),
+        ("qwen3:30b-a3b", 30.0),
+        ("mixtral:8x7b", None),
+        ("codellama:latest", None),
+        ("gpt-4-turbo", None),
+    ],
+)
+def test_a_models_size_is_read_from_its_name(model: str, size: float | None) -> None:
+    assert size_of(model) == size
+
+
+def test_a_small_model_that_was_not_measured_neither_plans_nor_judges() -> None:
+    small = choices({}, models={"reasoning": "coder:1.5b", "classifier": "coder:1.5b"})
+    assert as_tables(small) == {"orchestrator": {"planning": "none"}, "judgments": {"route": "rank"}}
+    assert all("1.5B by its name" in one.why for one in small)
+    assert choices({}, models={"reasoning": "coder:3b", "classifier": "coder"}) == ()
+    divided = choices({}, models={"reasoning": "thinker:14b", "classifier": "tiny:0.5b"})
+    assert as_tables(divided) == {"judgments": {"route": "rank"}}
+
+
+def test_what_was_measured_counts_more_than_the_size() -> None:
+    names: dict[Role, str] = {"reasoning": "coder:1.5b", "classifier": "coder:1.5b"}
+    able: dict[Role, Fit] = dict.fromkeys(ROLES, strong("coder:1.5b"))
+    assert choices(able, models=names) == choices(able)

@@ -41,6 +41,18 @@ def test_without_figures_settings_stay_as_they_are() -> None:
     assert fitted(given) is given
 
 
+def test_a_small_model_is_not_asked_for_plans_unless_that_is_configured() -> None:
+    models = {**settings().data["models"], "coding": "coder:1.5b", "reasoning": "coder:1.5b"}
+    small = Settings(source="t", data={**settings().data, "models": models})
+    made = fitted(small)
+    assert (made.orchestrator.planning, made.judgments.route) == ("none", "rank")
+    assert made.data["fit"]["models"] == []
+    asked = {**small.data, "orchestrator": {"planning": "one-call"}}
+    assert fitted(Settings(source="t", data=asked)).orchestrator.planning == "one-call"
+    adapters = {**small.data, "models": {**models, "overrides": {"part_plan": "planner"}}}
+    assert fitted(Settings(source="t", data=adapters)).orchestrator.planning == "one-call"
+
+
 def test_what_was_chosen_stands_below_what_is_configured() -> None:
     write_fit(strong())
     made = fitted(settings(solve={"forms": ["function"]}, judgments={"route": "batch"}))

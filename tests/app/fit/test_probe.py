@@ -180,7 +180,7 @@ def test_what_is_configured_otherwise_is_shown_by_models_and_check(project: Proj
     assert code == 0
     assert 'solve.route = "auto" (but something else is configured)' in out
     assert "plans: 2 of 2 right (held: 1 of 1)" in out
-    assert '[solve] route = "planned" is configured; what was measured chooses "auto"' in checked
+    assert '[solve] route = "planned" is configured, where "auto" would be chosen' in checked
 
 
 def test_as_many_answers_are_asked_for_at_a_time_as_the_server_gives(project: Project) -> None:

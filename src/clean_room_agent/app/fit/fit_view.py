@@ -13,7 +13,7 @@ from clean_room_agent.app.fit.decisions import (
     words_of_runs,
 )
 from clean_room_agent.app.fit.figures import FIGURES, Fit
-from clean_room_agent.app.fit.fitted import contradictions, verdict
+from clean_room_agent.app.fit.fitted import contradictions, models_of, verdict
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.db.raw.analysis import CallSums
@@ -42,7 +42,7 @@ def is_whole(fits: Mapping[Role, Fit]) -> bool:
 
 def fit_view(settings: Settings, fits: Mapping[Role, Fit], runs: Sequence[CallSums] = ()) -> FitView:
     """What was measured of the models, and what follows, with what was seen in `runs`, for runs with these settings."""
-    chosen = choices(fits, runs)
+    chosen = choices(fits, runs, models_of(settings))
     return FitView(
         models=tuple(dict.fromkeys(fit.model for fit in fits.values())),
         figures=(*_figure_lines(fits), *words_of_runs(runs)),

@@ -58,6 +58,16 @@ def fits_of(settings: Settings, server: ModelServer) -> dict[Role, Fit]:
     }
 
 
+def models_of(settings: Settings) -> dict[Role, str]:
+    """Each role's model, but of those that another answers for in part (`[models.overrides]`)."""
+    roles: dict[Role, frozenset[str]] = {
+        "reasoning": ASKED_BY["plan"],
+        "classifier": ASKED_BY["judgment"],
+    }
+    asked = settings.models.overrides
+    return {role: settings.models.tag_of(role) for role, own in roles.items() if own.isdisjoint(asked)}
+
+
 def sums_of_runs(workspace: Workspace, settings: Settings) -> tuple[CallSums, ...]:
     """What the coding model's answers came to in the runs of the repository."""
     if not workspace.raw.exists():
@@ -75,7 +85,7 @@ def fitted(settings: Settings, runs: Sequence[CallSums] = ()) -> Settings:
         ConfigError: a file of figures is broken.
     """
     fits = fits_of(settings, open_server(settings.models)) if fits_folder().exists() else {}
-    chosen = choices(fits, runs)
+    chosen = choices(fits, runs, models_of(settings))
     if not chosen:
         return settings
     models = sorted({f"{fit.model} {fit.began}" for fit in fits.values()})
