@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from testing.runs.solving import MENDED_MONEY, TILL, Script, make_project
+from testing.runs.solving import MENDED_MONEY, MONEY_TESTS, TILL, Script, make_project
 from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -78,3 +78,36 @@ def test_a_hint_is_first_shown_where_the_direct_route_was_gone_in_vain(tmp_path:
     assert till.run_here("check", "--record")[0] == 0
     code, out, err = till.run_here("replay", "@")
     assert (code, out.partition(":")[0]) == (0, "the same"), err
+
+
+GREEN_TESTS = MONEY_TESTS.replace("sum(split(100, 3)), 100", "sum(split(99, 3)), 99")
+"""No test is red."""
+GUESS = {"Say what a call should give": ["split(7, 2) == [4, 3]"] * 3}
+LOSES = "split() in till/money.py loses cents"
+
+
+def test_a_test_that_a_model_guessed_guides_the_direct_route_and_proves_nothing(tmp_path: Path) -> None:
+    till = make_project(tmp_path, {**TILL, "tests/test_money.py": GREEN_TESTS}, task=LOSES)
+    told = till.solve_scripted(GUESS, solve=DIRECT)
+    assert told.code == 5, told.err
+    assert "a model's guess guides the search: split(7, 2): [3, 3], wanted [4, 3]" in told.err
+    assert "only a test that a model wrote went from red to green" in told.out
+    assert told.recorded.calls_of("meta_plan") == []
+    assert b"divmod" in till.branch_file("till/money.py")
+    assert till.branch_file("tests/test_money.py") == GREEN_TESTS.encode()
+    asked = told.recorded.calls_of("goal_test")
+    assert "split(7, 2) == [4, 3]" in till.run_here("show", f"@/call:{asked[0].id}", "--response")[1]
+    assert "Say what a call should give" in till.run_here("show", "@/goals", "--prompt")[1]
+    code, out, err = till.run_here("replay", "@")
+    assert (code, out.partition(":")[0]) == (0, "the same"), err
+
+
+def test_a_guess_that_leads_nowhere_is_in_no_tree_that_is_planned_for(tmp_path: Path) -> None:
+    till = make_project(tmp_path, {**TILL, "tests/test_money.py": GREEN_TESTS}, task=LOSES)
+    wrong = {"Say what a call should give": ["split(7, 2) == [5, 3]"] * 3}
+    told = till.solve_scripted(wrong, solve={**DIRECT, "direct_tokens": 200})
+    assert told.code == 5, told.err
+    assert len(told.recorded.calls_of("meta_plan")) == 1
+    assert "nothing shows that the task is done" in told.out
+    assert till.branch_file("tests/test_money.py") == GREEN_TESTS.encode()
+    assert b"divmod" in till.branch_file("till/money.py")

@@ -77,6 +77,10 @@ def test_before_anything_is_asked_the_user_is_told_what_will_show_it() -> None:
     assert told_at_first(Goals(tests=(stated, hint))) == (f"shown by {A}: [9, 0], wanted [9, 0, 0]",)
     assert told_at_first(Goals(tests=(other, stated))) == (f"shown by {B}: fails (and by 1 more test)",)
     assert told_at_first(Goals(tests=(hint,))) == (NOTHING_WILL,)
+    guess = replace(hint, call="f(2)", wanted="3")
+    guided = "a model's guess guides the search: f(2): 1, wanted 3"
+    assert told_at_first(Goals(tests=(guess,), commit="c")) == (NOTHING_WILL, guided)
+    assert told_at_first(Goals(tests=(stated, guess), commit="c")) == told_at_first(Goals(tests=(stated,)))
     assert told_at_first(Goals(tests=(hint,), notes=("not here",))) == (), (
         "it was said when they were collected"
     )

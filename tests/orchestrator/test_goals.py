@@ -476,12 +476,13 @@ def test_answers_that_differ_show_nothing(collect: Project) -> None:
     assert goals.tests == ()
 
 
-def test_what_a_model_makes_up_is_a_hint_that_is_not_kept(collect: Project) -> None:
+def test_what_a_model_makes_up_is_a_hint_that_guides_but_does_not_decide(collect: Project) -> None:
     goals = collect("split() loses cents", lambda _: "split(7, 2) == [4, 3]")
     assert [(test.source.value, test.trust, test.call) for test in goals.tests] == [
         ("written", "hint", "split(7, 2)")
     ]
-    assert goals.commit == ""
+    assert goals.deciding == ()
+    assert goals.guiding == goals.tests
 
 
 def test_a_call_of_the_models_counts_where_all_its_values_stand_in_the_words(collect: Project) -> None:

@@ -95,7 +95,7 @@ class Goals(Struct, frozen=True, kw_only=True):
     tests: tuple[GoalTest, ...] = ()
     """Most trusted first."""
     commit: str = ""
-    """The base with the written ones added to its test files; "" if none was added."""
+    """The base with the new ones added to its test files; "" if none was added."""
     notes: tuple[str, ...] = ()
     """What the user is told: that what the words say does not happen here, or what would help."""
 
@@ -103,6 +103,11 @@ class Goals(Struct, frozen=True, kw_only=True):
     def deciding(self) -> tuple[GoalTest, ...]:
         """Those that say whether the task is done."""
         return tuple(test for test in self.tests if test.trust != "hint")
+
+    @property
+    def guiding(self) -> tuple[GoalTest, ...]:
+        """Those that candidates are judged by: the ones that decide, or else the hints."""
+        return self.deciding or (self.tests if self.commit else ())
 
 
 def gives(value: str) -> str:

@@ -119,7 +119,7 @@ def _land_result(run: Run, baseline: TestRun, judged: JudgedResult | None) -> So
 def _commit_to_land(run: Run) -> str:
     """The commit for the branch: the head, or that without the goal tests that were added."""
     goals, done = run.progress.goals.commit, run.progress.plan.done
-    if not goals or run.limits.evidence.keep:
+    if not goals or (run.limits.evidence.keep and run.progress.goals.deciding):
         return run.commits.head
     from clean_room_agent.orchestrator.goals import without_goal_tests
 

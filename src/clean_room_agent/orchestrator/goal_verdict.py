@@ -28,6 +28,7 @@ MAX_LINE = 200
 """Characters of what a goal test gave."""
 NOTHING_SHOWS = "nothing fails, and nothing shows that the task is done: no goal test went from red to green"
 NOTHING_WILL = "no test is red that would show when this is done; --check 'assert …' gives one"
+ONLY_WRITTEN = "nothing fails, but only a test that a model wrote went from red to green"
 ONLY_CHANGED = "passes only with what the result changes about the tests"
 ASKED = frozenset({GoalSource.DOCUMENTED, GoalSource.STATED})
 """The sources whose tests the task's words gave."""
@@ -63,14 +64,17 @@ def told_at_first(goals: Goals) -> tuple[str, ...]:
     """What the user is told before anything is asked: what will show that the task is done, or what would help, unless the
     goals' own notes said so when they were collected.
     """
-    deciding = goals.deciding
-    if not deciding:
-        return () if goals.notes else (NOTHING_WILL,)
-    first, count = deciding[0], len(deciding) - 1
+    guiding = goals.guiding
+    nothing = () if goals.deciding or goals.notes else (NOTHING_WILL,)
+    if not guiding:
+        return nothing
+    first, count = guiding[0], len(guiding) - 1
     more = f" (and by {counted(count, 'more test')})" if count else ""
     values = ", wanted ".join(
         filter(None, (_one_line_excerpt(first.got) or "fails", _one_line_excerpt(first.wanted)))
     )
+    if first.trust == "hint":
+        return (*nothing, f"a model's guess guides the search: {first.call}: {values}{more}")
     return (f"shown by {first.name}: {values}{more}",)
 
 
@@ -124,12 +128,9 @@ def verdict_of(
         return RunStatus.UNPROVEN, f"what the task's words ask for is still red: {asked.words}"
     if any(one.shows and (not doubt or one.trust == "proof") for one in evidence):
         return RunStatus.COMPLETE, ""
-    if doubt:
-        return RunStatus.UNPROVEN, doubt
-    changed = next((one.name for one in red if one.after == ONLY_CHANGED), "")
-    if changed:
-        return RunStatus.UNPROVEN, f"{changed} {ONLY_CHANGED}"
-    return RunStatus.UNPROVEN, untested or NOTHING_SHOWS
+    changed = next((f"{one.name} {ONLY_CHANGED}" for one in red if one.after == ONLY_CHANGED), "")
+    hint = next((f"{ONLY_WRITTEN}: {one.words}" for one in evidence if one.green), "")
+    return RunStatus.UNPROVEN, doubt or changed or hint or untested or NOTHING_SHOWS
 
 
 def has_open_goal(evidence: Collection[GoalOutcome]) -> bool:

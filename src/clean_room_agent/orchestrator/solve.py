@@ -70,11 +70,16 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     run.progress.goals = collect_goals(run, baseline, given.evidence)
     for text in told_at_first(run.progress.goals):
         run.recorder.note(text)
+    standard = run.progress.accepted
+    if not run.progress.goals.deciding and (given.single or given.meta_plan) is not None:
+        _drop_hints(run, standard)
     at_base = _at_base(run)
     try:
         if given.single is not None:
             _follow_plan(run, given.single)
         elif given.meta_plan is not None or not _done_directly(run, given, at_base):
+            if not run.progress.goals.deciding:
+                _drop_hints(run, standard)
             _do_parts(run, given.meta_plan or _plan_within_budget(run, baseline))
     except ModelError as error:
         if not run.progress.plan.done:
@@ -137,7 +142,7 @@ def _at_base(run: Run) -> "GoalsAtBase | None":
     none.
     """
     goals = run.progress.goals
-    if not goals.deciding or (run.limits.solve.route == "planned" and not goals.commit):
+    if not goals.guiding or (run.limits.solve.route == "planned" and not goals.commit):
         return None
     from clean_room_agent.orchestrator.direct.candidates import stand_on_goals
 
@@ -151,6 +156,13 @@ def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") ->
     from clean_room_agent.orchestrator.direct.route import go_direct
 
     return go_direct(run, at_base, given.evidence.files)
+
+
+def _drop_hints(run: Run, standard: TestRun | None) -> None:
+    """Go on from the base, whose tests are `standard`: what a model only guessed is in no tree that is planned for."""
+    run.commits.head = run.commits.base
+    run.progress.accepted = run.progress.at_base = standard and run.tests.names.of(standard)
+    run.progress.goals = replace(run.progress.goals, commit="")
 
 
 def _follow_plan(run: Run, plan: PartPlan) -> None:

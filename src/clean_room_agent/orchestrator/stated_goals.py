@@ -249,8 +249,7 @@ class StatedGoals:
         self, sources: Mapping[str, GoalSource], checked: Checked, observed: Mapping[str, Observation]
     ) -> None:
         """Keep the tests."""
-        if GoalSource.WRITTEN not in sources.values():
-            self._found.texts[checked.home.path] = checked.placed.text
+        self._found.texts[checked.home.path] = checked.placed.text
         for test, name, code in zip(checked.tests, checked.names, checked.placed.codes, strict=True):
             self._found.tests.append(
                 GoalTest(

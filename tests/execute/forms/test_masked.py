@@ -118,6 +118,16 @@ def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_o
     assert after == "\n"
 
 
+def test_where_a_model_guessed_the_goal_the_words_stand_above_it() -> None:
+    guess = replace(GOAL, source=GoalSource.WRITTEN)
+    asked = masked.requests(PLACE, TEXT, Assignment(task="Do not round.", goals=(guess,)))
+    before = next(str(one.fill.before) for one in asked if one.telling == "comment")
+    assert (
+        "        # Do not round.\n"
+        "        # `Stats.mean([1, 3])` gives 1.3333333333333333, but it should give 2.0\n"
+    ) in before
+
+
 def test_of_a_docstring_the_first_paragraph_stands_above_the_body() -> None:
     text = (
         'def even(values):\n    """Return the values, of which those at even\n    places are sorted.\n\n    More.\n    """\n'

@@ -388,7 +388,10 @@ class _Builder:
             source = PromptSource.TASK
             lines = [f"{self._mark}{line}" for line in wrapped(self._assignment.task)]
         elif telling.comment:
-            lines = [f"{self._mark}{_goal_line(goal)}" for goal in self._goals]
+            # What a model guessed of the task says less than the task.
+            guessed = all(goal.trust == "hint" for goal in self._goals)
+            words = wrapped(self._assignment.task) if guessed else []
+            lines = [f"{self._mark}{line}" for line in (*words, *map(_goal_line, self._goals))]
         elif telling.example:
             lines = self._example_lines()
         indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)

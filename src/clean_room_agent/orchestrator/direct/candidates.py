@@ -197,7 +197,7 @@ def stand_on_goals(run: Run, goals: Goals) -> GoalsAtBase:
     at_base = entry.value
     if at_base is None:
         run.tests.checkout(head)
-        at_base = entry.keep(goals_at_base(run.tests, goals.deciding, base))
+        at_base = entry.keep(goals_at_base(run.tests, goals.guiding, base))
     run.commits.head = head
     run.progress.accepted = run.progress.at_base = at_base.standard
     return at_base

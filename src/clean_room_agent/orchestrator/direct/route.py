@@ -99,7 +99,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     found nothing in an earlier process and the user has added a hint since, its places are asked about again with the hint: for
     whole definitions, since a hint says little about a gap.
     """
-    goals = run.progress.goals.deciding
+    goals = run.progress.goals.guiding
     if not goals:
         return False
     targets, assignment = what_to_ask(run, at_base, files)
@@ -154,7 +154,7 @@ def what_to_ask(
     run: Run, at_base: GoalsAtBase, files: Sequence[str] = (), step_id: str = STEP
 ) -> tuple[list[Target], Assignment]:
     """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
-    goals = run.progress.goals.deciding
+    goals = run.progress.goals.guiding
     trace = _goal_trace(run, goals, at_base.standard)
     if trace.problem:
         run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
