@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from testing.runs.solving import MENDED_MONEY, MONEY_TESTS, TILL, Script, make_project
 from testing.servers.ollama_server import OllamaServer
 
@@ -84,6 +85,7 @@ GREEN_TESTS = MONEY_TESTS.replace("sum(split(100, 3)), 100", "sum(split(99, 3)),
 """No test is red."""
 GUESS = {"Say what a call should give": ["split(7, 2) == [4, 3]"] * 3}
 LOSES = "split() in till/money.py loses cents"
+PLAINLY = "Let split lose no cents"
 
 
 def test_a_test_that_a_model_guessed_guides_the_direct_route_and_proves_nothing(tmp_path: Path) -> None:
@@ -100,6 +102,32 @@ def test_a_test_that_a_model_guessed_guides_the_direct_route_and_proves_nothing(
     assert "Say what a call should give" in till.run_here("show", "@/goals", "--prompt")[1]
     code, out, err = till.run_here("replay", "@")
     assert (code, out.partition(":")[0]) == (0, "the same"), err
+
+
+@pytest.mark.parametrize("task", [LOSES, PLAINLY])
+def test_a_run_that_plans_nothing_asks_for_the_one_function_that_the_task_names(
+    tmp_path: Path, task: str
+) -> None:
+    till = make_project(tmp_path, {**TILL, "tests/test_money.py": GREEN_TESTS}, task=task)
+    nothing = {"Say what a call should give": ["nothing"] * 3}
+    told = till.solve_scripted(nothing, solve=DIRECT, orchestrator={"planning": "none"})
+    assert told.code == 5, told.err
+    assert "nothing shows that the task is done" in told.out
+    assert [call.site.call_type for call in told.recorded.calls if call.site.call_type != "window_probe"] == [
+        *["goal_test"] * 3,
+        "function",
+    ]
+    assert b"divmod" in till.branch_file("till/money.py")
+    assert "the task names it" in till.run_here("show", "@", "--why", "till/money.py")[1]
+
+
+def test_where_the_task_names_no_function_nothing_is_asked_directly(tmp_path: Path) -> None:
+    till = make_project(
+        tmp_path, {**TILL, "tests/test_money.py": GREEN_TESTS}, task="till/money.py loses cents"
+    )
+    told = till.solve_scripted(None, solve=DIRECT, orchestrator={"planning": "none"})
+    assert told.code == 5, told.err
+    assert told.recorded.calls_of("function") == []
 
 
 def test_a_guess_that_leads_nowhere_is_in_no_tree_that_is_planned_for(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -126,6 +127,12 @@ class RunContext:
         """The definitions outside of tests that the words name, as the run's newest commit has them."""
         self.follow_head()
         return self._index.source.mentioned(words)
+
+    def named_plainly(self, words: str) -> "tuple[NamedDefinition, ...]":
+        """The functions and classes whose names stand in `words` as any other word does."""
+        found = self.definitions(tuple(dict.fromkeys(re.findall(r"[A-Za-z_]\w{3,}", words))))
+        count = Counter(one.name for one in found)
+        return tuple(one for one in found if one.kind in {"function", "class"} and count[one.name] == 1)
 
     def follow_head(self) -> None:
         """Bring worktree and index to the run's newest accepted commit."""

@@ -138,11 +138,13 @@ def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:
 
 
 def _at_base(run: Run) -> "GoalsAtBase | None":
-    """The goal tests before any change, where they are needed: for the direct route, or as some were added. None if there are
-    none.
+    """The goal tests before any change, where they are needed: for the direct route, which needs none where nothing is planned, or
+    as some were added. None where they are not.
     """
     goals = run.progress.goals
-    if not goals.guiding or (run.limits.solve.route == "planned" and not goals.commit):
+    if run.limits.solve.route == "planned" and not goals.commit:
+        return None
+    if not goals.guiding and run.limits.orchestrator.planning != "none":
         return None
     from clean_room_agent.orchestrator.direct.candidates import stand_on_goals
 

@@ -3,7 +3,6 @@
 import ast
 import itertools
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
@@ -190,7 +189,7 @@ class StatedGoals:
             if not one.observation.problem and one.conclusion.wanted is None and not one.conclusion.denied
         ]
         asked = next((one for one in unclear if one.conclusion.confirmed), next(iter(unclear), None))
-        about = mentioned or self._named_plainly()
+        about = mentioned or self._run.context.named_plainly(self._words)
         if any(one.conclusion.denied for one in seen) or not (asked or about):
             return
         if asked is not None:
@@ -446,13 +445,6 @@ class StatedGoals:
             iterated=one.observation.iterated,
             awaited=one.observation.awaited,
         )
-
-    def _named_plainly(self) -> Sequence[NamedDefinition]:
-        """The functions and classes whose names stand in the words as any other word does."""
-        words = dict.fromkeys(re.findall(r"[A-Za-z_]\w{3,}", self._words))
-        found = self._run.context.definitions(tuple(words))
-        count = Counter(one.name for one in found)
-        return [one for one in found if one.kind in {"function", "class"} and count[one.name] == 1]
 
     def _draw_expectation(self, inputs: GoalInputs, number: int) -> Expectation | None:
         """One answer, kept in the session; None if it cannot be read."""

@@ -186,7 +186,11 @@ class Questions:
     def _to_the_smallest(
         self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
     ) -> Iterator[list[PlaceQuestion]]:
-        """What may do as well as the candidate that is best now, and changes less: parts of its change, and, of `more`, gaps."""
+        """What may do as well as the candidate that is best now, and changes less: parts of its change, and, of `more`, gaps. Nothing,
+        where no goal test would tell that a part is not enough.
+        """
+        if not self._assignment.goals:
+            return
         tried: list[TriedAnswer] = []
         for left in range(RIVAL_ROUNDS, -1, -1):
             best = choose(candidates)

@@ -100,8 +100,6 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     whole definitions, since a hint says little about a gap.
     """
     goals = run.progress.goals.guiding
-    if not goals:
-        return False
     targets, assignment = what_to_ask(run, at_base, files)
     if not targets:
         return False
@@ -136,7 +134,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
         limit=solve.direct_tokens,
         took_ms=max(at_base.took_ms, at_base.standard.end.duration_ms),
     )
-    done, number = try_direct(run, direct, rounds), 1
+    done, number = try_direct(run, direct, rounds if goals else in_words), 1
     while not done and _is_hinted(run, step_id := f"{HINT}-{number}"):
         what_to_ask(run, at_base, files, step_id)
         done = try_direct(run, direct, in_words, step_id)
@@ -155,10 +153,12 @@ def what_to_ask(
 ) -> tuple[list[Target], Assignment]:
     """The places that are asked about, the likeliest first, and what is asked of each; the places are on record then."""
     goals = run.progress.goals.guiding
-    trace = _goal_trace(run, goals, at_base.standard)
+    trace = _goal_trace(run, goals, at_base.standard) if goals else GoalTrace()
     if trace.problem:
         run.recorder.note(f"what the goal tests execute is not known, or not whole: {trace.problem}")
-    targets, functions = _likely_targets(run, trace, goals, files)
+    words = " ".join((run.task.words, *(goal.call for goal in goals)))
+    likely = rank_places(trace, words, [goal.got for goal in goals]) if goals else _only_named(run)
+    targets, functions = _likely_targets(run, likely, files)
     _record_places(run, trace, functions, pass_of(run, step_id))
     assignment = Assignment(
         task=run.task.words,
@@ -190,15 +190,25 @@ def passing_beside(goals: Sequence[GoalTest], green: Collection[str]) -> list[st
     return sorted(name for name in green if file_part(name) in places or is_in(name, places))
 
 
+def _only_named(run: Run) -> list[TracedFunction]:
+    """The function that the task names; none if it names several: without a goal test nothing tells which of them has to change."""
+    words = run.task.words
+    found = run.context.mentioned(words) or run.context.named_plainly(words)
+    return [
+        TracedFunction(path=one.path, name=one.name, first_line=one.first_line, calls=0, lines=())
+        for one in found
+        if len(found) == 1 and one.kind in {"function", "method"}
+    ]
+
+
 def _likely_targets(
-    run: Run, trace: GoalTrace, goals: Sequence[GoalTest], files: Sequence[str]
+    run: Run, likely: Iterable[TracedFunction], files: Sequence[str]
 ) -> tuple[list[Target], list[TracedFunction]]:
-    """The likeliest places, with their files' texts; and their functions."""
-    words = " ".join((run.task.words, *(goal.call for goal in goals)))
+    """The places of these functions that may be changed, with their files' texts; and their functions."""
     tree = run.commits.tree()
     targets: list[Target] = []
     functions: list[TracedFunction] = []
-    for one in rank_places(trace, words, [goal.got for goal in goals]):
+    for one in likely:
         if len(targets) == MOST_PLACES:
             break
         if not one.name or not may_change(run, tree, one.path, files):
@@ -221,7 +231,9 @@ def _record_places(run: Run, trace: GoalTrace, chosen: Sequence[TracedFunction],
             subject=Subject(path=one.path, symbol=one.name, tier=0, score=round(one.suspicion, 3)),
             included=one in chosen,
             detail="primary" if one in chosen else "",
-            reason=f"ran {counted(one.calls, 'time')} under the goal tests",
+            reason=f"ran {counted(one.calls, 'time')} under the goal tests"
+            if one.calls
+            else "the task names it",
             timestamp="",
         )
         for one in (*chosen, *(other for other in trace.functions if other not in chosen))
@@ -546,6 +558,8 @@ class _Route:
     def _failure_detail(self) -> str:
         tried = [one for one in self._candidates if one.goals is not None]
         green = sum(one.is_green(len(self._direct.goals.tests)) for one in tried)
+        if tried and not self._direct.goals.tests:
+            return f"{counted(len(tried), 'candidate')}, each of which breaks tests"
         if green:
             return f"{counted(len(tried), 'candidate')}, {green} with green goal tests, each of which breaks others"
         return f"{counted(len(tried), 'candidate')}, none with green goal tests"
