@@ -76,6 +76,8 @@ def test_an_unknown_command_names_the_one_that_was_meant(capsys: pytest.CaptureF
 def test_an_unknown_flag_leads_to_the_commands_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["index", "--ful"]) == 2
     assert "-> cra index --help" in capsys.readouterr().err
+    assert run(["-v", "solve", "x"]) == 2
+    assert "an option stands behind its command: cra COMMAND -v" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,12 @@ def _damage_error(repo: Path) -> CraError | None:
 def _where_to_read(error: click.ClickException) -> str:
     """The command whose help explains the usage."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{context.command_path} --help" if context else ""
+    if context is None:
+        return ""
+    where = f"{context.command_path} --help"
+    if isinstance(error, click.NoSuchOption) and isinstance(context.command, click.Group):
+        return f"{where}; an option stands behind its command: {context.command_path} COMMAND {error.option_name}"
+    return where
 
 
 def with_repo(hint: str, repo: Path | None) -> str:
