@@ -444,14 +444,17 @@ def test_a_new_file_may_not_take_the_place_of_one_whose_deletion_is_undone(tmp_p
 
 
 @pytest.mark.parametrize(("example", "touched"), [("2", True), ("1", False)])
-def test_examples_in_docstrings_are_tests(tmp_path: Path, example: str, *, touched: bool) -> None:
+@pytest.mark.parametrize(("path", "name"), [("a.py", "a"), ("b/__init__.py", "b.f"), ("src/b/c.py", "b.c.f")])
+def test_examples_in_docstrings_are_tests(
+    tmp_path: Path, path: str, name: str, example: str, *, touched: bool
+) -> None:
     before, after = '"""\n>>> a\n1\n"""\n', f'"""\n>>> a\n{example}\n"""\na = 3\n'
 
     def green(_: Mapping[str, str]) -> dict[str, Outcome]:
-        return {"a.py::a": "passed"}
+        return {f"{path}::{name}": "passed"}
 
-    with memory_project(tmp_path, {**FILES, "a.py": before}, green) as project:
-        _, end = ended(project, {"a.py": after})
+    with memory_project(tmp_path, {**FILES, path: before}, green) as project:
+        _, end = ended(project, {path: after})
     assert [one.kind for one in judged(end).touched] == (["test"] if touched else [])
 
 

@@ -124,8 +124,11 @@ def _has_other_tests(base: Tree, head: Tree, path: str, tested: Collection[str],
     whether these changed.
     """
     inner = [name.removeprefix(f"{path}::") for name in tested if name.startswith(f"{path}::")]
-    module = path.removesuffix(".py").replace("/", ".")
-    if inner and all("::" not in one and f"{one}.".startswith(f"{module}.") for one in inner):
+    names = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    modules = tuple(
+        ".".join((*names[first:], "")) for first in range(len(names))
+    )  # from whatever folder it is imported
+    if inner and all("::" not in one and f"{one}.".startswith(modules) for one in inner):
         return EXAMPLE.findall(_file_text(base, path)) != EXAMPLE.findall(_file_text(head, path))
     return bool(inner) or deciding.holds_tests(path)
 
