@@ -68,11 +68,11 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     """
     run.progress.asked = given.paths
     run.progress.goals = collect_goals(run, baseline, given.evidence)
-    for text in told_at_first(run.progress.goals):
-        run.recorder.note(text)
     standard = run.progress.accepted
     if not run.progress.goals.deciding and (given.single or given.meta_plan) is not None:
         _drop_hints(run, standard)
+    for text in told_at_first(run.progress.goals):
+        run.recorder.note(text)
     at_base = _at_base(run)
     try:
         if given.single is not None:
