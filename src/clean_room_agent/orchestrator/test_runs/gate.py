@@ -90,9 +90,6 @@ class FinalVerdict(Struct, frozen=True, kw_only=True):
     complete: bool
     reason: str
     newly_failing: tuple[str, ...] = ()
-    fixed: tuple[str, ...] = ()
-    """Failed at the baseline and pass now."""
-    still_failing: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     """Ran at the baseline and are missing now."""
     skipped: tuple[str, ...] = ()
@@ -188,8 +185,6 @@ def judge_final(
         complete=not reason,
         reason=reason or _reason_of_complete(final, unstable_red),
         newly_failing=tuple(sorted(newly)),
-        fixed=tuple(sorted(name for name in baseline.red() if _is_green(final, name))),
-        still_failing=tuple(sorted(red & baseline.red())),
         gone=_missing_tests(baseline, final),
         skipped=_newly_skipped(baseline, final),
     )
@@ -497,14 +492,6 @@ def _newly_skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that passed or failed at the baseline and do neither now, sorted."""
     ran = baseline.green() | baseline.red()
     return tuple(sorted(name for name in ran if final.report.outcomes.get(name) in {"skipped", "xfailed"}))
-
-
-def _is_green(run: TestRun, name: str) -> bool:
-    return (
-        run.report.outcomes.get(name) == "passed"
-        if run.report.named
-        else run.report.whole and name not in run.report.outcomes
-    )
 
 
 def _reason_of_complete(final: TestRun, unstable_red: Collection[str]) -> str:
