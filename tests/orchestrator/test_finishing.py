@@ -69,7 +69,8 @@ def ended(
     if failed is not None:
         plan.failed.append(failed)
     run.progress.stop.reason = stop
-    return memory, finish(run, baseline, given or PlanGiven())
+    run.progress.asked = given.paths if given is not None else frozenset()
+    return memory, finish(run, baseline)
 
 
 def judged(end: Solved) -> JudgedResult:
@@ -299,7 +300,7 @@ def test_where_only_goal_tests_were_added_nothing_is_landed(tmp_path: Path) -> N
         baseline = run_baseline(memory.run)
         memory.run.progress.goals = goals
         memory.run.commits.head = goals.commit
-        end = finish(memory.run, baseline, PlanGiven())
+        end = finish(memory.run, baseline)
     assert (end.result.status, end.result.branch, end.result_commit) == (RunStatus.FAILED, "", "")
 
 

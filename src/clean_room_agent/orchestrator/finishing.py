@@ -28,7 +28,6 @@ from clean_room_agent.orchestrator.goal_verdict import (
     verdict_of,
 )
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.test_runs.gate import (
     FAILED_BEFORE,
     SHOWN_NAMES,
@@ -63,10 +62,9 @@ class JudgedResult(Struct, frozen=True, kw_only=True):
 
 
 class Solved(Struct, frozen=True, kw_only=True):
-    """A run's result, and the test runs that frame it."""
+    """A run's result, and how it was judged."""
 
     result: OrchestratorResult
-    baseline: TestRun
     judged: JudgedResult | None
     """None if nothing was accepted."""
     base_commit: str
@@ -74,14 +72,14 @@ class Solved(Struct, frozen=True, kw_only=True):
     """"" if nothing was accepted."""
 
 
-def finish(run: Run, baseline: TestRun, given: PlanGiven) -> Solved:
+def finish(run: Run, baseline: TestRun) -> Solved:
     """Judge the result, put what may stay on a branch, and record how the run ended."""
-    judged = _judge_result(run, baseline, given) if run.progress.plan.done else None
+    judged = _judge_result(run, baseline) if run.progress.plan.done else None
     with run.journal.interrupts.shield(is_last=True):
-        return _land_result(run, baseline, judged)
+        return _land_result(run, judged)
 
 
-def _land_result(run: Run, baseline: TestRun, judged: JudgedResult | None) -> Solved:
+def _land_result(run: Run, judged: JudgedResult | None) -> Solved:
     commits, plan = run.commits, run.progress.plan
     run.journal.behind = False
     commits.keep_head()
@@ -107,13 +105,7 @@ def _land_result(run: Run, baseline: TestRun, judged: JudgedResult | None) -> So
     run.report_progress()
     run.recorder.ended(status, reason=reason, branch=branch, commit=commit, evidence=result.evidence)
     run.recorder.observer.notice(RunFinished(result=result))
-    return Solved(
-        result=result,
-        baseline=baseline,
-        judged=judged,
-        base_commit=commits.base,
-        result_commit=commit,
-    )
+    return Solved(result=result, judged=judged, base_commit=commits.base, result_commit=commit)
 
 
 def _commit_to_land(run: Run) -> str:
@@ -127,7 +119,7 @@ def _commit_to_land(run: Run) -> str:
     return without_goal_tests(run.commits, goals, (*accepted, run.commits.head))
 
 
-def _judge_result(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult:
+def _judge_result(run: Run, baseline: TestRun) -> JudgedResult:
     """The final run; if that is green and the result changes the tests, the run with those changes undone; and what became
     of the goal tests.
     """
@@ -145,24 +137,17 @@ def _judge_result(run: Run, baseline: TestRun, given: PlanGiven) -> JudgedResult
         commits.tree(),
         changed,
         deciding=run.deciding,
-        asked=given.paths,
+        asked=run.progress.asked,
         task=run.task.description,
         tested=baseline.report.outcomes,
     )
     planned = [one.path for one in touched if one.kind == "test" and one.change != "created"]
     planned += [one.path for one in changed if one.status == "D"]
     kept = not baseline.is_known and _keeps_tests(run, touched)
-    judge = partial(
-        judge_final,
-        baseline,
-        final,
-        planned=planned,
-        goals=still_red(goals, final),
-        kept=kept,
-    )
+    judge = partial(judge_final, baseline, final, planned=planned, goals=still_red(goals, final), kept=kept)
     verdict = judge(runner.config.accept)
     if not verdict.complete and settle_names(run, baseline, final, unchanged=before, changed=commits.head):
-        return _judge_result(run, baseline, given)
+        return _judge_result(run, baseline)
     if verdict.newly_failing:
         found = unstable_tests(run, final, verdict.newly_failing, commits.head)
         if found:

@@ -88,7 +88,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
         run.recorder.note(f"{error.message} ({error.hint})")
     for text in () if run.progress.stopped() else run.task.hints.unshown:
         run.recorder.note(f"nothing was left to ask, so no model was shown the hint: {text}")
-    return finish(run, baseline, given)
+    return finish(run, baseline)
 
 
 def make_plan(run: Run, model: str) -> tuple[PlanArtifact | None, str]:
