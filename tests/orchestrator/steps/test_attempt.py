@@ -10,7 +10,6 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.attempt import (
     VARIED_TEMPERATURE,
     Attempt,
-    Draw,
     StepJob,
     ask,
     place,
@@ -39,13 +38,13 @@ def placed(
 ) -> tuple[MemoryRun, Attempt]:
     memory, package = opened(project, answer)
     own = pass_id(memory)
-    given = ask(memory.run, job, package, pass_id=own, number=1, draw=Draw(action=FIRST))
+    given = ask(memory.run, job, package, FIRST, pass_id=own, number=1)
     return memory, place(memory.run, job, package, given, pass_id=own, earlier=earlier)
 
 
 def test_the_prompt_shows_the_task_the_step_its_constraints_and_the_code(project: MemoryProject) -> None:
     memory, package = opened(project, RIGHT)
-    ask(memory.run, JOB, package, pass_id=pass_id(memory), number=1, draw=Draw(action=FIRST))
+    ask(memory.run, JOB, package, FIRST, pass_id=pass_id(memory), number=1)
     prompt = memory.transport.requests[0].prompt
     for text in (memory.run.task.description, JOB.step.description, "Mind the rest.", "a = 0"):
         assert text in prompt
@@ -81,8 +80,7 @@ def test_a_target_that_is_left_alone_is_refused_once(project: MemoryProject) -> 
 def test_another_draw_is_warm_and_has_a_seed_of_its_own(project: MemoryProject) -> None:
     memory, package = opened(project, RIGHT)
     for again in (False, True):
-        draw = Draw(action=FIRST, again=again)
-        ask(memory.run, JOB, package, pass_id=pass_id(memory), number=3, draw=draw)
+        ask(memory.run, JOB, package, FIRST, pass_id=pass_id(memory), number=3, again=again)
     cold, warm = (request.sampling for request in memory.transport.requests)
     assert cold.temperature < VARIED_TEMPERATURE
     assert (warm.temperature, warm.seed) == (VARIED_TEMPERATURE, 3)

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.outcomes import Action, AttemptOutcome
 from clean_room_agent.artifacts.test_results import Outcome, TestReport
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.steps.after_failure import attempt_seen, signals_of
-from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, place
+from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, ask, place
 from clean_room_agent.orchestrator.steps.checked_attempt import (
     RankedAttempt,
     choose,
@@ -44,7 +44,7 @@ def judged(
     run.progress.goals = goals or Goals()
     pass_id = f"{run.task.task_id}:impl:p1:s1"
     package = context_for(run, own, None, pass_id, FIRST, [])
-    given = ask(run, own, package, pass_id=pass_id, number=1, draw=Draw(action=FIRST))
+    given = ask(run, own, package, FIRST, pass_id=pass_id, number=1)
     attempt = place(run, own, package, given, pass_id=pass_id, earlier=())
     assert attempt.awaits_tests, attempt.detail
     memory.runner.checkout(attempt.change.commit)

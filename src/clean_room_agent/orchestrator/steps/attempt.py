@@ -130,36 +130,33 @@ class Attempt(Struct, frozen=True, kw_only=True):
         )
 
 
-class Draw(Struct, frozen=True, kw_only=True):
-    """How an answer is asked for."""
-
-    action: Action
-    shown: tuple[Attempt, ...] = ()
-    """The earlier attempts that the prompt shows."""
-    again: bool = False
-    """Whether the same prompt was answered before. The answer is then sampled with a temperature and a new seed, and if
-    it gives the same tree as an earlier one, that one's test run is used.
-    """
-
-
 def ask(
-    run: Run, job: StepJob, package: ContextPackage, *, pass_id: str, number: int, draw: Draw
+    run: Run,
+    job: StepJob,
+    package: ContextPackage,
+    action: Action,
+    *,
+    pass_id: str,
+    number: int,
+    shown: Sequence[Attempt] = (),
+    again: bool = False,
 ) -> Implemented:
-    """Ask the coder for the attempt of that number. May be called concurrently.
+    """Ask the coder for the attempt of that number, with the earlier attempts `shown`. May be called concurrently. `again`: the
+    same prompt was answered before, so the answer is sampled with a temperature and a new seed.
 
     Raises:
         WindowExceeded: the prompt does not fit.
     """
-    action = draw.action
     instruction = replace(
-        instruction_with_diff(run, job),
+        instruction_for(run, job),
+        diff=run.commits.readable_diff(),
         unshown=unshown_targets(job.step, package),
-        failures=tuple(one.summary() for one in draw.shown),
+        failures=tuple(one.summary() for one in shown),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
         Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
-        if action.vary or draw.again
+        if action.vary or again
         else None
     )
     return implement(
@@ -191,67 +188,6 @@ def place(
     if unusable is not None:
         outcome, detail = unusable
         return Attempt(outcome=outcome, detail=detail, answer=answer, feedback=detail)
-    return _apply_answer(run, job, package, answer, pass_id=pass_id, earlier=earlier)
-
-
-def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
-    """Like `instruction_for`, with the run's changes so far."""
-    return replace(instruction_for(run, job), diff=run.commits.readable_diff())
-
-
-def instruction_for(run: Run, job: StepJob) -> StepInstruction:
-    """The instruction for the step, with the state of the tests before it; without the run's changes and earlier
-    attempts.
-    """
-    evidence = task_evidence(run, run.progress.accepted)
-    paths = {target.path for target in job.step.target_files}
-    tried = [f"- {one.words}" for one in run.progress.tried if one.path in paths]
-    return StepInstruction(
-        task=run.task.words,
-        part=job.part.description,
-        step=job.step,
-        constraints=job.constraints,
-        evidence="\n".join(
-            (describe_evidence(evidence, bound=evidence_space(run)), *((TRIED, *tried) if tried else ()))
-        ),
-    )
-
-
-def evidence_space(run: Run) -> int:
-    """Characters that evidence from tests may take in a prompt."""
-    return evidence_bound(run.models.window(IMPLEMENT).context)
-
-
-def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
-    """Record what the step names but its prompt cannot show; at a step's `first` attempt the observer is notified, too."""
-    unshown = unshown_targets(job.step, package)
-    for name in unshown:
-        run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)
-    if unshown and first:
-        names = ", ".join(unshown)
-        run.recorder.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
-
-
-def _unusable_outcome(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
-    if answer.truncated:
-        return AttemptOutcome.TRUNCATED, f"{answer.step.error_info}; nothing was applied"
-    if answer.bad is not None:
-        empty = answer.bad.kind == "empty"
-        return AttemptOutcome.NO_EDITS if empty else AttemptOutcome.UNREADABLE, answer.bad.fault
-    if not answer.step.edits:
-        return AttemptOutcome.NO_EDITS, "the answer held no edit"
-    return None
-
-
-def _apply_answer(
-    run: Run,
-    job: StepJob,
-    package: ContextPackage,
-    answer: Implemented,
-    *,
-    pass_id: str,
-    earlier: Sequence[Attempt],
-) -> Attempt:
     tree = run.commits.tree()
     applied = _apply_within_rules(run, job, package, tree, answer.step.edits)
     refusal = ""
@@ -297,6 +233,50 @@ def _apply_answer(
             untouched=untouched,
         ),
     )
+
+
+def instruction_for(run: Run, job: StepJob) -> StepInstruction:
+    """The instruction for the step, with the state of the tests before it; without the run's changes and earlier
+    attempts.
+    """
+    evidence = task_evidence(run, run.progress.accepted)
+    paths = {target.path for target in job.step.target_files}
+    tried = [f"- {one.words}" for one in run.progress.tried if one.path in paths]
+    return StepInstruction(
+        task=run.task.words,
+        part=job.part.description,
+        step=job.step,
+        constraints=job.constraints,
+        evidence="\n".join(
+            (describe_evidence(evidence, bound=evidence_space(run)), *((TRIED, *tried) if tried else ()))
+        ),
+    )
+
+
+def evidence_space(run: Run) -> int:
+    """Characters that evidence from tests may take in a prompt."""
+    return evidence_bound(run.models.window(IMPLEMENT).context)
+
+
+def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
+    """Record what the step names but its prompt cannot show; at a step's `first` attempt the observer is notified, too."""
+    unshown = unshown_targets(job.step, package)
+    for name in unshown:
+        run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)
+    if unshown and first:
+        names = ", ".join(unshown)
+        run.recorder.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
+
+
+def _unusable_outcome(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
+    if answer.truncated:
+        return AttemptOutcome.TRUNCATED, f"{answer.step.error_info}; nothing was applied"
+    if answer.bad is not None:
+        empty = answer.bad.kind == "empty"
+        return AttemptOutcome.NO_EDITS if empty else AttemptOutcome.UNREADABLE, answer.bad.fault
+    if not answer.step.edits:
+        return AttemptOutcome.NO_EDITS, "the answer held no edit"
+    return None
 
 
 def _apply_within_rules(

@@ -27,7 +27,6 @@ from clean_room_agent.orchestrator.run import Run, fits
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.steps.attempt import (
     Attempt,
-    Draw,
     StepJob,
     ask,
     instruction_for,
@@ -93,10 +92,12 @@ def context_for(
     if package is None:
         run.recorder.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
-    more = _for_long_answer(run) if action.more_room else 0
+    window = run.models.window("coding")
+    # What an answer after a truncated one gets in addition to the usual tokens.
+    more = raised_answer_tokens(window) - usual_answer_tokens(window) if action.more_room else 0
     again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
     if action.kind != "refine":
-        return run.context.retrieve(again) if _crowds_the_answer(run, package, again) else package
+        return package if fits(package, window, again.extra_reserved) else run.context.retrieve(again)
     run.recorder.observer.notice(PassProgress(doing="looking for what was missing"))
     before = {_shown_as(item) for item in package.items}
     refined = run.context.refine(refinements[-1], again)
@@ -109,17 +110,6 @@ def context_for(
 def _shown_as(item: ContextItem) -> tuple[str, str | None, str, str]:
     """Identifies an item and how much of it is shown: a signature that is now shown whole counts as added."""
     return item.path, item.symbol, item.section, item.detail
-
-
-def _for_long_answer(run: Run) -> int:
-    """Tokens that an answer after a truncated one gets in addition to the usual ones."""
-    window = run.models.window("coding")
-    return raised_answer_tokens(window) - usual_answer_tokens(window)
-
-
-def _crowds_the_answer(run: Run, package: ContextPackage, again: ContextRequest) -> bool:
-    """Whether the context is larger than `again` leaves space for; never so for one that was made for it."""
-    return not fits(package, run.models.window("coding"), again.extra_reserved)
 
 
 class Round(Struct, frozen=True, kw_only=True):
@@ -209,25 +199,22 @@ def _make_attempts(
     ]
     ids = [_pass_id(run, job, number) for number in numbers]
     known = entries[0].value
-    failed = () if action.unchanged else tuple(history.failed)
-    draws = [
-        Draw(action=action, shown=failed, again=action.unchanged or number > first) for number in numbers
-    ]
+    again = [action.unchanged or number > first for number in numbers]
     try:
         if history.package is None or numbers[0] == first:
             history.package = context_for(run, job, history.package, ids[0], action, history.refinements)
         package = history.package
-        placed = [] if known else _draw_attempts(run, job, history, package, draws, ids)
+        placed = [] if known else _draw_attempts(run, job, history, package, action, again, ids)
     except WindowExceeded as error:
         run.recorder.note(f"{error.message} ({error.hint})")
         for current in passes:
             current.close(PassEnd(success=False, detail=error.message))
         raise
-    tests = {} if known else _tests_of(run, history, placed, draws)
+    tests = {} if known else _tests_of(run, history, placed, again)
     for index, (current, number) in enumerate(zip(passes, numbers, strict=True)):
         checked = known
         if checked is None:
-            made = _check_attempt(run, job, history, package, draws[index], placed[index], tests)
+            made = _check_attempt(run, job, history, package, placed[index], tests, again=again[index])
             # Kept as made after the earlier ones of this batch, which had not ended when its pass was opened.
             checked = _attempt_entry(run, job, history, number).keep(made)
         history.attempts.append(checked.attempt)
@@ -260,17 +247,22 @@ def _draw_attempts(
     job: StepJob,
     history: StepHistory,
     package: ContextPackage,
-    draws: Sequence[Draw],
+    action: Action,
+    again: Sequence[bool],
     ids: Sequence[str],
 ) -> list[Attempt]:
     """Ask for the answers concurrently, and turn them into attempts in order."""
     count = len(history.attempts)
+    shown = () if action.unchanged else tuple(history.failed)
     for pass_id in ids:
         note_unshown(run, job, package, pass_id, first=not count and pass_id == ids[0])
     run.recorder.observer.notice(PassProgress(doing="writing the edits"))
 
     def drawn(index: int) -> Implemented:
-        return ask(run, job, package, pass_id=ids[index], number=count + index + 1, draw=draws[index])
+        number = count + index + 1
+        return ask(
+            run, job, package, action, pass_id=ids[index], number=number, shown=shown, again=again[index]
+        )
 
     answers = [drawn(0)] if len(ids) == 1 else at_a_time(drawn, len(ids))
     placed: list[Attempt] = []
@@ -284,14 +276,14 @@ def _draw_attempts(
 
 
 def _tests_of(
-    run: Run, history: StepHistory, placed: Sequence[Attempt], draws: Sequence[Draw]
+    run: Run, history: StepHistory, placed: Sequence[Attempt], again: Sequence[bool]
 ) -> dict[str, TestRun]:
     """The test runs of the attempts that need one, by diff; one with the same tree as an earlier candidate is not
     tested.
     """
     waiting: dict[str, str] = {}
-    for one, draw in zip(placed, draws, strict=True):
-        if one.awaits_tests and _same_tree(history, draw, one) is None:
+    for one, is_again in zip(placed, again, strict=True):
+        if one.awaits_tests and _same_tree(history, one, again=is_again) is None:
             waiting.setdefault(one.change.diff, one.change.commit)
     runs = run.worktrees.run_step_at(tuple(waiting.values()))
     return dict(zip(waiting, runs, strict=True))
@@ -302,11 +294,12 @@ def _check_attempt(
     job: StepJob,
     history: StepHistory,
     package: ContextPackage,
-    draw: Draw,
     placed: Attempt,
     tests: Mapping[str, TestRun],
+    *,
+    again: bool,
 ) -> CheckedAttempt:
-    same = _same_tree(history, draw, placed)
+    same = _same_tree(history, placed, again=again)
     if same is not None:
         change = replace(same.change, result=placed.change.result)
         return CheckedAttempt(attempt=replace(same, answer=placed.answer, change=change))
@@ -317,9 +310,11 @@ def _check_attempt(
     return CheckedAttempt(attempt=attempt, lint=lint, types=types)
 
 
-def _same_tree(history: StepHistory, draw: Draw, placed: Attempt) -> Attempt | None:
-    """The earlier candidate whose tests also count for `placed`; None if it has to be tested itself."""
-    if not (draw.again and placed.awaits_tests):
+def _same_tree(history: StepHistory, placed: Attempt, *, again: bool) -> Attempt | None:
+    """The earlier candidate whose tests also count for `placed`, which was sampled `again` from its prompt; None if it has to be
+    tested itself.
+    """
+    if not (again and placed.awaits_tests):
         return None
     judged = (
         one for one in history.attempts if one.judgment and one.outcome is not AttemptOutcome.INFRASTRUCTURE
