@@ -247,7 +247,12 @@ class MemoryProject(Struct, kw_only=True):
             used_before=seconds_used(self.session),
         )
         journal = Journal(
-            self.session, recorder, budget, hints=task.hints, interrupts=Interrupts(), resumed=resumed
+            session=self.session,
+            recorder=recorder,
+            budget=budget,
+            hints=task.hints,
+            interrupts=Interrupts(),
+            behind=resumed,
         )
         commits = MemoryCommits(self.history, base, task.given.files)
         pool = MemoryPool(lambda: self.runner(base, testing or {}))
@@ -256,7 +261,7 @@ class MemoryProject(Struct, kw_only=True):
             task=task,
             commits=commits,
             worktrees=pool,
-            context=RunContext(index, journal, commits, pool.own),
+            context=RunContext(index=index, journal=journal, commits=commits, runner=pool.own),
             models=models,
             journal=journal,
             progress=Progress(),

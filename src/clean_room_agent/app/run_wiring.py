@@ -126,12 +126,12 @@ def _build_journal(
         used_before=seconds_used(services.session),
     )
     return Journal(
-        services.session,
-        recorder,
-        budget,
+        session=services.session,
+        recorder=recorder,
+        budget=budget,
         hints=task.hints,
         interrupts=interrupts,
-        resumed=services.resumed is not None,
+        behind=services.resumed is not None,
     )
 
 

@@ -37,44 +37,29 @@ PASS = "pass"  # noqa: S105 - a key, no password
 """The name under which a planning pass stores how it ended."""
 
 
-class Journal:
+class Journal(Struct, kw_only=True):
     """Finished work under the id of its pass (or of the task) and a name, with a hash of what it was done from.
 
     A value has reached the disk when `keep` returns, and its consequences follow afterwards: a process that dies leaves
     work undone or done, and done work is only published again.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        recorder: RunRecorder,
-        budget: Budget,
-        *,
-        hints: Hints,
-        interrupts: Interrupts,
-        resumed: bool,
-    ) -> None:
-        """`resumed`: an earlier process may have finished some of the work."""
-        self.session = session
-        self.recorder = recorder
-        self.budget = budget
-        self.hints = hints
-        self.interrupts = interrupts
-        self.behind = resumed
-        """Whether all that was asked for so far had been done before this process began."""
+    session: Session
+    recorder: RunRecorder
+    budget: Budget
+    hints: Hints
+    interrupts: Interrupts
+    behind: bool
+    """Whether all that was asked for so far had been done before this process began."""
 
     def entry(
-        self,
-        owner: str,
-        name: str,
-        kind: type[ValueT],
-        inputs: Sequence[str] = (),
+        self, owner: str, name: str, kind: type[ValueT], inputs: Sequence[str] = ()
     ) -> "JournalEntry[ValueT]":
         """The entry for a piece of work, with its value if it was done before from the same inputs."""
-        digest = _digest(inputs)
+        digest = hashlib.sha256(json.dumps(list(inputs)).encode()).hexdigest()
         kept = self._saved_state(owner, name)
         value = _decode_value(kept, kind) if kept is not None and kept["inputs"] == digest else None
-        return JournalEntry(self, owner, name, kind, digest, value)
+        return JournalEntry(self, owner, name, digest, value)
 
     def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
         """The value that was stored last, from any inputs; None if there is none, or another version of the program
@@ -96,12 +81,8 @@ class Journal:
         """
         entry = self.entry(header.pass_id, PASS, PassEnd, inputs)
         known = entry.value
-        if (
-            known is not None
-            and known.plan is None
-            and not known.success
-            and self.hints.new_to(header.pass_id)
-        ):
+        failed = known is not None and known.plan is None and not known.success
+        if failed and self.hints.new_to(header.pass_id):
             entry.value = None  # what the user has added since may help
         current = self.open_pass(header, entry)
         try:
@@ -127,29 +108,19 @@ class Journal:
         return kept if isinstance(kept, dict) else None
 
 
-class JournalEntry(Generic[ValueT]):
+class JournalEntry(Struct, Generic[ValueT]):
     """One piece of finished work, or the place for it."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        owner: str,
-        name: str,
-        kind: type[ValueT],
-        digest: str,
-        value: ValueT | None,
-    ) -> None:
-        self._journal = journal
-        self._owner = owner
-        self._name = name
-        self._kind = kind
-        self._digest = digest
-        self.value = value
-        """None where the work was not done yet, was done from other inputs, or by a program that kept other things."""
+    journal: Journal
+    owner: str
+    name: str
+    digest: str
+    value: ValueT | None
+    """None where the work was not done yet, was done from other inputs, or by a program that kept other things."""
 
     def keep(self, value: ValueT) -> ValueT:
         """The value, which is on disk: work was done for it."""
-        self._journal.behind = False
+        self.journal.behind = False
         self._write_value(value)
         return value
 
@@ -159,11 +130,9 @@ class JournalEntry(Generic[ValueT]):
             self._write_value(value)
 
     def _write_value(self, value: ValueT) -> None:
-        session = self._journal.session
-        done = {"format": FORMAT, "inputs": self._digest, "value": to_plain(value)}
-        session.set_states(
-            {session.key_of(self._owner, STATE + self._name): done, SECONDS: self._journal.budget.seconds()}
-        )
+        session, seconds = self.journal.session, self.journal.budget.seconds()
+        done = {"format": FORMAT, "inputs": self.digest, "value": to_plain(value)}
+        session.set_states({session.key_of(self.owner, STATE + self.name): done, SECONDS: seconds})
         self.value = value
 
 
@@ -202,7 +171,3 @@ def _decode_value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
         return from_plain(kept["value"], kind)
     except ValueError:
         return None
-
-
-def _digest(inputs: Sequence[str]) -> str:
-    return hashlib.sha256(json.dumps(list(inputs)).encode()).hexdigest()

@@ -73,27 +73,16 @@ class RunIndex(Protocol):
         """The commit of the run that the index describes; "" before the first refresh."""
 
 
-class RunContext:
+class RunContext(Struct, frozen=True, kw_only=True):
     """Makes contexts of a run's newest commit. A resumed pass is shown the context that it had."""
 
-    def __init__(
-        self,
-        index: RunIndex,
-        journal: Journal,
-        commits: RunCommits,
-        runner: CommandRunner,
-        *,
-        unlike: Sequence[str] = (),
-    ) -> None:
-        """`runner` has the worktree that contexts are read from; `unlike` are its paths that differ from what the index
-        describes.
-        """
-        self._index = index
-        self._journal = journal
-        self._commits = commits
-        self._runner = runner
-        self._unlike = unlike
-        self._timed = journal.recorder.timed
+    index: RunIndex
+    journal: Journal
+    commits: RunCommits
+    runner: CommandRunner
+    """It has the worktree that contexts are read from."""
+    unlike: Sequence[str] = ()
+    """The worktree's paths that differ from what the index describes."""
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package for one pass."""
@@ -110,23 +99,23 @@ class RunContext:
     ) -> ContextPackage:
         """The package that the pass had from the same request and `further` inputs, or that `make` gives now."""
         inputs = (as_text(request), *further)
-        entry = self._journal.entry(request.pass_id, CONTEXT, ContextPackage, inputs)
+        entry = self.journal.entry(request.pass_id, CONTEXT, ContextPackage, inputs)
         if entry.value is not None:
             return entry.value
         self.follow_head()
-        with self._timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
-            package = make(self._index.source)
+        with self.journal.recorder.timed(TimeKind.RETRIEVAL, relative_pass(request.pass_id)):
+            package = make(self.index.source)
         return entry.keep(package)
 
     def definitions(self, names: Sequence[str]) -> "tuple[NamedDefinition, ...]":
         """The definitions outside of tests with one of these plain or dotted names, as the run's newest commit has them."""
         self.follow_head()
-        return self._index.source.definitions(names)
+        return self.index.source.definitions(names)
 
     def mentioned(self, words: str) -> "tuple[NamedDefinition, ...]":
         """The definitions outside of tests that the words name, as the run's newest commit has them."""
         self.follow_head()
-        return self._index.source.mentioned(words)
+        return self.index.source.mentioned(words)
 
     def named_plainly(self, words: str) -> "tuple[NamedDefinition, ...]":
         """The functions and classes whose names stand in `words` as any other word does."""
@@ -136,22 +125,22 @@ class RunContext:
 
     def follow_head(self) -> None:
         """Bring worktree and index to the run's newest accepted commit."""
-        commits = self._commits
+        commits = self.commits
         # The first time, this waits for the index: Ctrl-C is heard meanwhile.
-        with self._timed(TimeKind.INDEX_COPY, "wait for the index"):
-            described = self._index.described()
-        with self._journal.interrupts.shield():
-            self._runner.checkout(commits.head)
+        with self.journal.recorder.timed(TimeKind.INDEX_COPY, "wait for the index"):
+            described = self.index.described()
+        with self.journal.interrupts.shield():
+            self.runner.checkout(commits.head)
             if not described:
                 described = commits.base
-                self._refresh_index(self._unlike, described)
+                self._refresh_index(self.unlike, described)
             if described != commits.head:
                 changed = tuple(each.path for each in commits.changed(described, commits.head))
                 self._refresh_index(changed, commits.head)
 
     def _refresh_index(self, paths: Sequence[str], commit: str) -> None:
-        with self._timed(TimeKind.INDEX_COPY, "follow the commit"):
-            self._index.refresh(self._runner.root, paths, commit)
+        with self.journal.recorder.timed(TimeKind.INDEX_COPY, "follow the commit"):
+            self.index.refresh(self.runner.root, paths, commit)
 
 
 def names_file(words: str, path: str) -> bool:

@@ -64,13 +64,12 @@ def _assemble_run(parts: RunParts, taken: Snapshot) -> Run:
     journal, runner = parts.journal, parts.worktrees.first
     for text in parts.worktrees.notes:
         journal.recorder.note(text)
-    timed = journal.recorder.timed
     commits = RunCommits(
         parts.repo,
         parts.task.task_id,
         taken.commit,
         journal.interrupts,
-        timed,
+        journal.recorder.timed,
         only=parts.task.given.files,
     )
     return Run(
@@ -78,10 +77,10 @@ def _assemble_run(parts: RunParts, taken: Snapshot) -> Run:
         commits=commits,
         worktrees=parts.worktrees,
         context=RunContext(
-            parts.index,
-            journal,
-            commits,
-            runner,
+            index=parts.index,
+            journal=journal,
+            commits=commits,
+            runner=runner,
             unlike=taken.unlike_the_tree(),  # which is what the index describes
         ),
         models=parts.models,
