@@ -34,8 +34,8 @@ def test_a_task_has_the_configured_limits_and_the_users_hints() -> None:
 def test_tests_run_as_configured_with_the_programs_own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_VARIABLE", "x")
     setup = runner_setup(settings(sandbox={"mode": "none"}), REPOSITORY, Path("/place"))
-    assert setup.sandbox_inputs.testing.test_command == "pytest"
-    assert setup.sandbox_inputs.config.mode == "none"
+    assert setup.testing.test_command == "pytest"
+    assert setup.sandbox.mode == "none"
     assert setup.environment["SOME_VARIABLE"] == "x"
 
 

@@ -1,5 +1,6 @@
 """Edits scored by how far they come: they apply, parse, and pass the tests of the clone that they are for."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from clean_room_agent.cli.adapters import opened_tests
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.orchestrator.run_config import SandboxConfig, TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.test_runs.worktrees import SandboxInputs
+from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.training.dataset import TrainingRow
 from clean_room_agent.training.edit_steps import Clone, EditSteps
@@ -43,17 +44,20 @@ def edits(clone: Repository, named: str = "owner/shop") -> TrainingRow:
 
 @contextmanager
 def clone_with_tests(repo: Repository, tmp_path: Path, command: str) -> Iterator[Clone]:
-    sandbox_inputs = SandboxInputs(
-        config=SandboxConfig(mode="none"),
+    place = tmp_path / "cache" / "tree"
+    place.parent.mkdir()
+    setup = RunnerSetup(
+        repo=repo,
+        place=place,
+        environment=dict(os.environ),
+        sandbox=SandboxConfig(mode="none"),
         testing=TestingConfig(test_command=command),
         worktree=WorktreeConfig(),
         home=tmp_path,
         try_machine=lambda _: None,
         find=lambda: Obstacle(reason="", remedy=""),
     )
-    place = tmp_path / "cache" / "tree"
-    place.parent.mkdir()
-    with opened_tests(repo, sandbox_inputs, place, "t") as run:
+    with opened_tests(setup, "t") as run:
         yield Clone(repo=repo, run_tests=run)
     assert not place.exists()
 

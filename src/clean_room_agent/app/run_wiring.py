@@ -29,7 +29,7 @@ from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.spending import Budget, TimeLog
 from clean_room_agent.orchestrator.task import Hints, PlanGiven, RunLimits, Task
-from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, WorktreePool
 from clean_room_agent.sandbox.bubblewrap import find_bubblewrap, try_machine
 from clean_room_agent.version import VERSION
 
@@ -157,16 +157,9 @@ def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSet
     """How worktrees with a test runner are set up, the first of them at `place`."""
     return RunnerSetup(
         repo=repo,
-        sandbox_inputs=sandbox_inputs_of(settings),
-        environment=dict(os.environ),
         place=place,
-    )
-
-
-def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
-    """The inputs for setting up a sandbox, as configured."""
-    return SandboxInputs(
-        config=settings.sandbox,
+        environment=dict(os.environ),
+        sandbox=settings.sandbox,
         testing=settings.testing,
         worktree=settings.worktree,
         home=home_folder(),

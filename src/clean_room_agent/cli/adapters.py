@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.open_adapters import OpenAdapters, open_adapters
-from clean_room_agent.app.run_wiring import sandbox_inputs_of
+from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import PassType
@@ -24,11 +23,11 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.repository import Repository, author_of, open_repository
+from clean_room_agent.git.repository import author_of, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, SandboxInputs, WorktreePool
+from clean_room_agent.orchestrator.test_runs.worktrees import RunnerSetup, WorktreePool
 from clean_room_agent.training.deployment import Served
 from clean_room_agent.training.edit_steps import Changes, Clone, EditSteps, Tested
 from clean_room_agent.training.evaluation import (
@@ -181,22 +180,20 @@ def _open_clone(stack: contextlib.ExitStack, path: Path) -> Clone:
         return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
     task_id = new_task_id()
     place = private_folder(wiring.worktrees_folder(workspace, settings), hint=CACHE_HINT) / short_id(task_id)
-    opened = opened_tests(repo, sandbox_inputs_of(settings), place, task_id)
+    opened = opened_tests(runner_setup(settings, repo, place), task_id)
     return Clone(repo=repo, run_tests=stack.enter_context(opened))
 
 
 @contextlib.contextmanager
-def opened_tests(
-    repo: Repository, sandbox_inputs: SandboxInputs, place: Path, task_id: str
-) -> Iterator[Callable[[str, Changes], Tested]]:
-    """A function that runs the repository's test command on a commit with changed files, in a worktree at `place` that is
-    deleted afterwards.
+def opened_tests(setup: RunnerSetup, task_id: str) -> Iterator[Callable[[str, Changes], Tested]]:
+    """A function that runs the repository's test command on a commit with changed files, in a worktree that is deleted
+    afterwards.
 
     Raises:
         ConfigError: a sandbox is configured, but not possible.
         GitError: the worktree cannot be created.
     """
-    setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=dict(os.environ), place=place)
+    repo = setup.repo
     with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
 
         def run(commit: str, changes: Changes) -> Tested:

@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.test_runs.goal_trace import trace_goals
 from clean_room_agent.orchestrator.test_runs.ignored_folders import copy_included
 from clean_room_agent.orchestrator.test_runs.worktrees import (
     NO_SANDBOX,
-    SandboxInputs,
+    RunnerSetup,
     SandboxSetup,
     set_up_sandbox,
 )
@@ -50,15 +50,18 @@ def setup_for(
     worktree: WorktreeConfig | None = None,
     machine: Obstacle | None = None,
 ) -> SandboxSetup:
-    sandbox_inputs = SandboxInputs(
-        config=SandboxConfig(mode=mode),
+    setup = RunnerSetup(
+        repo=tree.repo,
+        place=tree.path,
+        environment=ENV,
+        sandbox=SandboxConfig(mode=mode),
         testing=TestingConfig(test_command=command),
         worktree=worktree or WorktreeConfig(),
         home=tree.repo.top.parent,
         find=find,
         try_machine=lambda _: machine,
     )
-    return set_up_sandbox(sandbox_inputs, tree, ENV, tree.path.parent / "reports/results.xml")
+    return set_up_sandbox(setup, tree, tree.path.parent / "reports/results.xml")
 
 
 def sandboxed(tree: Worktree, command: str, worktree: WorktreeConfig | None = None) -> Sandbox:

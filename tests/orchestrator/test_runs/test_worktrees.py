@@ -12,7 +12,6 @@ from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.run_config import SandboxConfig, TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.test_runs.worktrees import (
     RunnerSetup,
-    SandboxInputs,
     WorktreePool,
     at_a_time,
 )
@@ -59,12 +58,14 @@ def test_worktrees_of_an_interrupted_process_make_way(tmp_path: Path) -> None:
 
 
 def setup(repo: Repository, folder: Path, command: str, parallel: int) -> RunnerSetup:
-    inputs = SandboxInputs(
-        config=SandboxConfig(mode="none"),
+    return RunnerSetup(
+        repo=repo,
+        place=folder / "tree",
+        environment=dict(os.environ),
+        sandbox=SandboxConfig(mode="none"),
         testing=TestingConfig(test_command=command, parallel=parallel),
         worktree=WorktreeConfig(),
         home=folder,
         try_machine=lambda _: None,
         find=lambda: Obstacle(reason="", remedy=""),
     )
-    return RunnerSetup(repo=repo, sandbox_inputs=inputs, environment=dict(os.environ), place=folder / "tree")

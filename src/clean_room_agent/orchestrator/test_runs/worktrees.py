@@ -51,10 +51,15 @@ ResultT = TypeVar("ResultT")
 RESULTS = "results.xml"
 
 
-class SandboxInputs(Struct, frozen=True, kw_only=True):
-    """The configuration and the surroundings for setting up a sandbox."""
+class RunnerSetup(Struct, frozen=True, kw_only=True):
+    """What every worktree of a pool is created with: the configuration and the surroundings of its tests."""
 
-    config: SandboxConfig
+    repo: Repository
+    place: Path
+    """The path of the first worktree; the others are next to it."""
+    environment: Mapping[str, str]
+    """The environment that the commands start from."""
+    sandbox: SandboxConfig
     testing: TestingConfig
     worktree: WorktreeConfig
     home: Path
@@ -74,9 +79,7 @@ class SandboxSetup(Struct, frozen=True, kw_only=True):
     """The linked folders that were copied into the worktree; None if they are mounted."""
 
 
-def set_up_sandbox(
-    sandbox_inputs: SandboxInputs, worktree: Worktree, environment: Mapping[str, str], report: Path
-) -> SandboxSetup:
+def set_up_sandbox(setup: RunnerSetup, worktree: Worktree, report: Path) -> SandboxSetup:
     """Set up the place for the commands of a run in `worktree`, and bring what they need besides its files.
 
     If bubblewrap works on this machine, failing to set up a sandbox for this repository is an error: the repository's
@@ -87,30 +90,30 @@ def set_up_sandbox(
         RepositoryError: `[worktree] link` leads outside the repository.
         CommandError: the copy of a linked folder failed, or it could not be found out whether bubblewrap works.
     """
-    top, links = worktree.repo.top, sandbox_inputs.worktree.link
+    top, links = worktree.repo.top, setup.worktree.link
     because = ""
-    if sandbox_inputs.config.mode != "none":
+    if setup.sandbox.mode != "none":
         from clean_room_agent.sandbox.bubblewrap import OTHER_REMEDY, Bubblewrap, Obstacle
 
-        found = sandbox_inputs.find()
+        found = setup.find()
         if isinstance(found, Bubblewrap):
             obstacle: Obstacle | None
             if top == Path("/"):
                 obstacle = Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
             else:
-                sandbox = _build_sandbox(found, sandbox_inputs, worktree, environment, report)
+                sandbox = _build_sandbox(found, setup, worktree, report)
                 report.parent.mkdir(parents=True, exist_ok=True)
-                obstacle = sandbox.try_out(environment)
+                obstacle = sandbox.try_out(setup.environment)
                 if obstacle is None:
-                    return _in_bubblewrap(sandbox, sandbox_inputs, worktree)
-            of_machine = sandbox_inputs.try_machine(found)
+                    return _in_bubblewrap(sandbox, setup, worktree)
+            of_machine = setup.try_machine(found)
             if of_machine is None:
                 raise ConfigError(
                     f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
                     hint=obstacle.remedy,
                 )
             found = of_machine
-        if sandbox_inputs.config.mode == "bwrap":
+        if setup.sandbox.mode == "bwrap":
             raise ConfigError(
                 f'[sandbox] mode = "bwrap", but no sandbox is possible: {found.reason}', hint=found.remedy
             )
@@ -119,21 +122,21 @@ def set_up_sandbox(
         worktree=worktree.path,
         repo_top=top,
         names=links,
-        how=sandbox_inputs.worktree.without_sandbox,
+        how=setup.worktree.without_sandbox,
         turn=True,
     )
     done = copies.bring()
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
-def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: Worktree) -> SandboxSetup:
-    top, links = worktree.repo.top, sandbox_inputs.worktree.link
+def _in_bubblewrap(sandbox: "Sandbox", setup: RunnerSetup, worktree: Worktree) -> SandboxSetup:
+    top, links = worktree.repo.top, setup.worktree.link
     names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
     shown = f"; {names} read-only" if names else ""
     text = f"sandbox: bubblewrap {sandbox.bubblewrap.version}, no network, your home hidden{shown}"
     copied: tuple[str, ...] = ()
     copies = None
-    if sandbox_inputs.worktree.in_sandbox == "copy":
+    if setup.worktree.in_sandbox == "copy":
         copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
         copied = copies.bring()
     left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
@@ -141,18 +144,14 @@ def _in_bubblewrap(sandbox: "Sandbox", sandbox_inputs: SandboxInputs, worktree: 
 
 
 def _build_sandbox(
-    bubblewrap: "Bubblewrap",
-    sandbox_inputs: SandboxInputs,
-    worktree: Worktree,
-    environment: Mapping[str, str],
-    report: Path,
+    bubblewrap: "Bubblewrap", setup: RunnerSetup, worktree: Worktree, report: Path
 ) -> "Sandbox":
     from clean_room_agent.sandbox.bubblewrap import MIB, Limits, Sandbox
     from clean_room_agent.sandbox.policy import GitFolder, Policy, interpreter_places, tool_places
 
-    config, testing, top = sandbox_inputs.config, sandbox_inputs.testing, worktree.repo.top
-    mount = sandbox_inputs.worktree.in_sandbox == "mount"
-    links = links_to_mount(worktree.path, top, sandbox_inputs.worktree.link)
+    config, testing, top = setup.sandbox, setup.testing, worktree.repo.top
+    mount = setup.worktree.in_sandbox == "mount"
+    links = links_to_mount(worktree.path, top, setup.worktree.link)
     commands = (
         testing.test_command,
         testing.step_test_command,
@@ -160,10 +159,10 @@ def _build_sandbox(
         testing.type_check_command,
         testing.format_command,
     )
-    inside = test_environment(environment, top, top, report)
+    inside = test_environment(setup.environment, top, top, report)
     read = [
         GUARD,
-        *(sandbox_inputs.home / path.removeprefix("~/") for path in config.read),
+        *(setup.home / path.removeprefix("~/") for path in config.read),
         *tool_places(inside, [command for command in commands if command], top),
     ]
     for name, source in links:
@@ -171,7 +170,7 @@ def _build_sandbox(
     policy = Policy(
         tree=worktree.path,
         at=top,
-        home=sandbox_inputs.home,
+        home=setup.home,
         reports=report.parent,
         mounts=tuple((source, top / name) for name, source in links) if mount else (),
         read=tuple(read),
@@ -184,17 +183,6 @@ def _build_sandbox(
     )
     limits = Limits(memory=config.memory_mb * MIB, processes=config.processes, file_size=config.file_mb * MIB)
     return Sandbox(bubblewrap=bubblewrap, policy=policy, environment=config.environment, limits=limits)
-
-
-class RunnerSetup(Struct, frozen=True, kw_only=True):
-    """What every worktree of a pool is created with."""
-
-    repo: Repository
-    sandbox_inputs: SandboxInputs
-    environment: Mapping[str, str]
-    """The environment that the commands start from."""
-    place: Path
-    """The path of the first worktree; the others are next to it."""
 
 
 class WorktreePool:
@@ -311,14 +299,14 @@ class WorktreePool:
     def _open_runner(self, worktree: Worktree, report: Path) -> tuple[CommandRunner, tuple[str, ...]]:
         setup = self._setup
         with self._timed(TimeKind.SANDBOX, "setup"):
-            sandbox_setup = set_up_sandbox(setup.sandbox_inputs, worktree, setup.environment, report)
+            sandbox_setup = set_up_sandbox(setup, worktree, report)
         included = included_files(setup.repo)
-        notes = [*sandbox_setup.notes, *_empty_submodules(setup.sandbox_inputs, worktree)]
+        notes = [*sandbox_setup.notes, *_empty_submodules(setup, worktree)]
         if included:
             notes.append(f"{INCLUDE_FILE}: {counted(len(included), 'ignored file')} copied in for the tests")
             copy_included(worktree.path, setup.repo.top, included)
         runner = CommandRunner(
-            config=setup.sandbox_inputs.testing,
+            config=setup.testing,
             tree=TestWorktree(
                 worktree=worktree, included=included, copies=sandbox_setup.copies, clean_at=self._commit
             ),
@@ -366,9 +354,9 @@ def several(paths: tuple[str, ...]) -> str:
     return paths[0] if len(paths) == 1 else f"{len(paths)} ({paths[0]}, ...)"
 
 
-def _empty_submodules(sandbox_inputs: SandboxInputs, worktree: Worktree) -> list[str]:
+def _empty_submodules(setup: RunnerSetup, worktree: Worktree) -> list[str]:
     """In words, the submodules that the user's tree has and the worktree lacks."""
-    brought = {name.rstrip("/") for name in sandbox_inputs.worktree.link}
+    brought = {name.rstrip("/") for name in setup.worktree.link}
     top = worktree.repo.top
     missing = tuple(
         name
