@@ -82,10 +82,10 @@ def read_bytes(root: Path, path: str, *, max_bytes: int | None = None) -> bytes:
         return file.read() if max_bytes is None else file.read(max_bytes)
 
 
-def read_or_none(root: Path, path: str) -> bytes | None:
-    """The file's bytes; None if there is no such regular file below real folders that can be read."""
+def read_or_none(root: Path, path: str, *, max_bytes: int | None = None) -> bytes | None:
+    """As `read_bytes`; None if there is no such regular file below real folders that can be read."""
     try:
-        return read_bytes(root, path)
+        return read_bytes(root, path, max_bytes=max_bytes)
     except OSError:
         return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clean_room_agent.artifacts.names import listed
-from clean_room_agent.safe_open import read_bytes
+from clean_room_agent.safe_open import read_or_none
 
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -140,12 +140,9 @@ def _is_file(path: str) -> bool:
 
 
 def _is_tagged(top: str, path: str) -> bool:
-    if not _is_file(f"{top}/{path}"):
-        return False
-    try:
-        return read_bytes(Path(top), path, max_bytes=len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
-    except OSError:
-        return False
+    return _is_file(f"{top}/{path}") and (
+        read_or_none(Path(top), path, max_bytes=len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
+    )
 
 
 def generated_in(account: str) -> tuple[Generated, ...]:

@@ -11,7 +11,7 @@ from clean_room_agent.orchestrator.test_runs.output import (
     MOST_LINES,
     SourceTree,
     cut_pair,
-    decisive_lines,
+    error_lines,
     first_and_last_lines,
     label,
     normalise,
@@ -316,8 +316,8 @@ WHERE = ["AssertionError: assert 3 == 4", " +  where 3 = len([1, 2, 3])"]
     ],
 )  # fmt: skip
 def test_words_do_not_show_the_values_once_more(lines: list[str], told: list[str]) -> None:
-    assert decisive_lines(lines, values_known=True) == told
+    assert error_lines("\n".join(lines), values_known=True) == tuple(told)
 
 
 def test_without_values_only_hints_stay_out() -> None:
-    assert decisive_lines(PYTEST, values_known=False) == [PYTEST[0], PYTEST[1], "  - ab", "  + ac"]
+    assert error_lines("\n".join(PYTEST)) == (PYTEST[0], PYTEST[1], "  - ab", "  + ac")

@@ -38,7 +38,6 @@ from clean_room_agent.orchestrator.test_runs.output import (
     locate,
     normalise,
     normalise_name,
-    once,
     relative_paths,
 )
 from clean_room_agent.orchestrator.test_runs.results import (
@@ -217,37 +216,29 @@ class CommandRunner(Struct, kw_only=True):
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
         notified. After a timeout, the code is that of `timeout`.
         """
-        done = self._run_plain_command(command)
-        return 124 if done.timed_out else done.returncode, self._normalised_output(done)
+        self._before_command()
+        env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
+        with self.timed(TimeKind.TESTS, "other command"):
+            if self.sandbox is None:
+                done = proc.run(command, cwd=self.root, env=env, timeout=timeout, check=False, bound=bound)
+            else:
+                done = self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+        output = b"".join(done.marked_streams()).decode("utf-8", "replace")
+        return 124 if done.timed_out else done.returncode, normalise(output, (self.root, self.tree.repo_top))
 
     def inform(self, commit: str) -> tuple[str | None, str | None]:
         """The output of the lint and type-check commands at `commit`; None for one that is not configured. It decides
         nothing.
         """
-        if self.config.lint_command or self.config.type_check_command:
+        commands = (self.config.lint_command, self.config.type_check_command)
+        if any(commands):
             self.checkout(commit)
-        return self._command_output(self.config.lint_command), self._command_output(
-            self.config.type_check_command
-        )
-
-    def _command_output(self, command: str | None) -> str | None:
-        return None if command is None else self._normalised_output(self._run_plain_command(command))
-
-    def _run_plain_command(self, command: str) -> proc.Completed:
-        self._before_command()
-        env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
-        with self.timed(TimeKind.TESTS, "other command"):
-            if self.sandbox is None:
-                return proc.run(command, cwd=self.root, env=env, timeout=timeout, check=False, bound=bound)
-            return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+        lint, types = (None if command is None else self.run_apart(command)[1] for command in commands)
+        return lint, types
 
     def _before_command(self) -> None:
         with self.timed(TimeKind.SANDBOX, "copied folders"):
             self.tree.before_command()
-
-    def _normalised_output(self, done: proc.Completed) -> str:
-        output = b"".join(done.marked_streams()).decode("utf-8", "replace")
-        return normalise(output, (self.root, self.tree.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
         """The run, used in place of another one of the same tree; the observer is notified that it counts as `what`."""
@@ -291,19 +282,14 @@ class CommandRunner(Struct, kw_only=True):
         self, command: str, *, traced: bool = False, asked: Callable[[str], str] | None = None
     ) -> dict[str, str]:
         stands_at = self.root if self.sandbox is None else self.tree.repo_top
-        try:
-            package = safe_open.read_bytes(self.root, "package.json", max_bytes=MAX_PACKAGE).decode(
-                "utf-8", "replace"
-            )
-        except OSError:
-            package = ""
+        package = safe_open.read_or_none(self.root, "package.json", max_bytes=MAX_PACKAGE) or b""
         return test_environment(
             self.inherited,
             stands_at,
             self.tree.repo_top,
             self.report,
             command=command,
-            package=package,
+            package=package.decode("utf-8", "replace"),
             traced=traced,
             observed="" if asked is None else asked(str(stands_at)),
             once=may_wait(command, self.root),
@@ -538,7 +524,7 @@ def _test_run_of(
         for place, failure in enumerate(ordered[:MAX_EXPLAINED])
     ]
     described += [(locate(failure, roots), ()) for failure in ordered[MAX_EXPLAINED:]]
-    frames = once(frame for _, frames in described for frame in frames)
+    frames = tuple(dict.fromkeys(frame for _, frames in described for frame in frames))
     if not frames and done.returncode != 0:
         frames = frames_of(shown, tree.exists)
     return TestRun(

@@ -24,7 +24,7 @@ from clean_room_agent.orchestrator.test_runs.output import SourceTree, normalise
 from clean_room_agent.orchestrator.test_runs.results import TestRun
 from clean_room_agent.paths import TEST_PATH, is_test_configuration
 from clean_room_agent.redaction import Redactor, secret_values
-from clean_room_agent.safe_open import read_bytes
+from clean_room_agent.safe_open import read_or_none
 from clean_room_agent.syntax import MAX_PARSED_BYTES
 
 MAX_PASSING = 60
@@ -302,10 +302,7 @@ class Definitions:
         return self._known[path]
 
     def _read_spans(self, path: str) -> Iterator[tuple[str, int, int]]:
-        try:
-            data = read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
-        except OSError:
-            return
+        data = read_or_none(self._root, path, max_bytes=MAX_PARSED_BYTES + 1) or b""
         text = data.decode("utf-8", "replace")
         for span in definitions(path, text):
             first = text.count("\n", 0, span.start) + 1

@@ -212,10 +212,7 @@ def module_name(path: str) -> str:
 
 def _read_text(top: Path, path: str) -> str:
     """The beginning of the regular file; "" if there is none."""
-    try:
-        return safe_open.read_bytes(top, path, max_bytes=MAX_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return (safe_open.read_or_none(top, path, max_bytes=MAX_BYTES) or b"").decode("utf-8", "replace")
 
 
 ERROR = re.compile(

@@ -95,6 +95,9 @@ MAX_CONTAINER = 400
 FIXED = re.compile(r"expect|want|should|correct|golden|reference|desired|baseline", re.IGNORECASE)
 FOUND = re.compile(r"actual|result|got|response|received|output|observed", re.IGNORECASE)
 EQUALITY = frozenset({"", "==", "is"})
+LITERAL = (
+    ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.expr_context | ast.unaryop
+)
 
 
 def normalise(text: str, roots: Sequence[Path]) -> str:
@@ -136,7 +139,7 @@ def relative_paths(text: str, roots: Sequence[Path]) -> str:
     """`text` with the paths below `roots`, however they are spelt, relative to the root; a root itself is `.`."""
     for spelling, pattern in _root_patterns(tuple(roots)):
         if spelling in text:
-            text = pattern.sub(_root_replacement, text)
+            text = pattern.sub(lambda match: "" if match[1] else ".", text)
     return text
 
 
@@ -151,10 +154,6 @@ def _root_patterns(roots: tuple[Path, ...]) -> tuple[tuple[str, re.Pattern[str]]
         (root, re.compile(rf"(?:file://)?{re.escape(root)}(/|(?![\w.-]))"))
         for root in sorted(spellings - {"/"}, key=lambda spelling: (-len(spelling), spelling))
     )
-
-
-def _root_replacement(match: re.Match[str]) -> str:
-    return "" if match[1] else "."
 
 
 def label(operator: str, left: str, right: str, statement: str) -> tuple[str, str]:
@@ -190,17 +189,7 @@ def _expectation_score(side: ast.expr) -> int:
     name = side.id if isinstance(side, ast.Name) else side.attr if isinstance(side, ast.Attribute) else ""
     if name:
         return 1 if FIXED.search(name) else -1 if FOUND.search(name) else 0
-    literal = (
-        ast.Constant,
-        ast.List,
-        ast.Tuple,
-        ast.Dict,
-        ast.Set,
-        ast.UnaryOp,
-        ast.expr_context,
-        ast.unaryop,
-    )
-    return 1 if all(isinstance(node, literal) for node in ast.walk(side)) else 0
+    return 1 if all(isinstance(node, LITERAL) for node in ast.walk(side)) else 0
 
 
 def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str, str]:
@@ -270,10 +259,7 @@ class SourceTree:
 
     def _load_file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
         if path not in self._read:
-            try:
-                data = safe_open.read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
-            except OSError:
-                data = b""
+            data = safe_open.read_or_none(self._root, path, max_bytes=MAX_PARSED_BYTES + 1) or b""
             if len(self._read) >= MAX_FILES:
                 self._read.clear()
             lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
@@ -306,8 +292,11 @@ SAID = re.compile(r".* : (?P<said>.+)")
 """The test's own message, which unittest puts after its diff."""
 
 
-def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
-    """The lines that say what went wrong; with `values_known`, without those that show the values again."""
+def error_lines(message: str, *, values_known: bool = False) -> tuple[str, ...]:
+    """The lines of the normalised message that say what went wrong. Hints about the runner's options are left out, and with
+    `values_known`, its diffs and abbreviated values. Only the first `MAX_LINES`; the rest is counted.
+    """
+    lines = message.split("\n")
     found: list[str] = []
     compared = False
     for line in lines:
@@ -326,12 +315,15 @@ def decisive_lines(lines: Sequence[str], *, values_known: bool) -> list[str]:
             found.append(plain)
     said = SAID.fullmatch(lines[-1]) if compared and len(lines) > 1 else None
     found += [said["said"]] if said else []
-    return found or [_shorten_line(line) for line in lines if line.strip()][:1]
-
-
-def _shorten_line(line: str) -> str:
-    """The rest of a line without abbreviated values, or headings of what is shown elsewhere."""
-    return "AssertionError" if ABBREVIATED.search(line) else line.strip().removesuffix(":")
+    if not found:  # the first, without abbreviated values, or as a heading of what is shown elsewhere
+        first = next((line.strip() for line in lines if line.strip()), "")
+        found = ["AssertionError" if ABBREVIATED.search(first) else first.removesuffix(":")] if first else []
+    shown = [
+        line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…" for line in found[:MAX_LINES]
+    ]
+    if len(found) > MAX_LINES:
+        shown.append(f"[{len(found) - MAX_LINES} more lines]")
+    return tuple(shown)
 
 
 MAX_LINES = 8
@@ -356,7 +348,8 @@ def describe(
     detail = normalise(failure.detail, roots)
     message = normalise(failure.message, roots)
     name, path = normalise_name(failure.name, roots), normalise_name(failure.path, roots)
-    frames = _recorded_frames(failure.frames, roots, tree) or frames_of(detail, tree.exists)
+    recorded = (replace(frame, path=normalise_name(frame.path, roots)) for frame in failure.frames)
+    frames = _frames_in_tree(recorded, tree.exists) or frames_of(detail, tree.exists)
     place = frames[0] if frames else StackFrame(path=path, line=failure.line)
     words = FailingTest(name=name, path=place.path, line=place.line)
     if not with_values:
@@ -394,14 +387,6 @@ def _expected_and_actual(
     return (right, left) if left or right else values_in(message)
 
 
-def _recorded_frames(
-    frames: Iterable[StackFrame], roots: Sequence[Path], tree: SourceTree
-) -> tuple[StackFrame, ...]:
-    """The recorded frames that are in the tree, with relative paths."""
-    own = (replace(frame, path=normalise_name(frame.path, roots)) for frame in frames)
-    return once(frame for frame in own if _is_repository_path(frame.path) and tree.exists(frame.path))
-
-
 def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceTree) -> StackFrame | None:
     """The frame of the test itself: by the name of its function, else the outermost in its file, else the outermost of
     all. If its statement contains functions, as in `cases.forEach(…)`, the innermost of theirs.
@@ -418,26 +403,13 @@ def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceT
 
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
     """The frames that normalised `text` shows, innermost first, each once; only paths that `exists` knows."""
-    return once(frame for frame in frames_in(text) if _is_repository_path(frame.path) and exists(frame.path))
+    return _frames_in_tree(frames_in(text), exists)
 
 
-def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
-    """`frames` without repetition, in order."""
-    return tuple(dict.fromkeys(frames))
-
-
-def error_lines(message: str, *, values_known: bool = False) -> tuple[str, ...]:
-    """The lines of the normalised message that say what went wrong. Hints about the runner's options are left out, and with
-    `values_known`, its diffs and abbreviated values. Only the first `MAX_LINES`; the rest is counted.
-    """
-    lines = decisive_lines(message.split("\n"), values_known=values_known)
-    shown = [
-        line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…" for line in lines[:MAX_LINES]
-    ]
-    if len(lines) > MAX_LINES:
-        shown.append(f"[{len(lines) - MAX_LINES} more lines]")
-    return tuple(shown)
-
-
-def _is_repository_path(path: str) -> bool:
-    return not path.startswith(("/", "../", "<")) and not any(part in path for part in ELSEWHERE)
+def _frames_in_tree(frames: Iterable[StackFrame], exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
+    own = (one for one in frames if not one.path.startswith(("/", "../", "<")))
+    return tuple(
+        dict.fromkeys(
+            one for one in own if not any(part in one.path for part in ELSEWHERE) and exists(one.path)
+        )
+    )
