@@ -339,7 +339,7 @@ def paused(call: Call, frame: "Any", value: "Any") -> None:
     now = CLOCK[0]()
     call.yielded = [*call.yielded, shown(value)][-YIELDED:]
     call.values = _new_or_changed_locals(call, frame)
-    _record_last_call(call, "", again=True)
+    _record_last_call(call, "")
     test.spent += CLOCK[0]() - now
 
 
@@ -351,9 +351,7 @@ def finished(call: Call, frame: "Any", value: "Any", error: str) -> None:
         return
     now = CLOCK[0]()
     call.values = _new_or_changed_locals(call, frame)
-    _record_last_call(
-        call, "raises " + error if error else "" if call.ran.place.yields else shown(value), again=True
-    )
+    _record_last_call(call, "raises " + error if error else "" if call.ran.place.yields else shown(value))
     test.spent += CLOCK[0]() - now
 
 
@@ -363,13 +361,13 @@ def _new_or_changed_locals(call: Call, frame: "Any") -> "list[list[str]]":
     return [pair for pair in values_of(frame) if tuple(pair) not in begun]
 
 
-def _record_last_call(call: Call, result: str, *, again: bool) -> None:
-    """The call is the last one of its function; `again`: in place of what was told of it before."""
+def _record_last_call(call: Call, result: str) -> None:
+    """The call is the last one of its function, in place of what was told of it before."""
     if not result and call.yielded:
         result = "yields " + ", ".join(call.yielded)
     entry = {"arguments": call.arguments, "result": result, "values": call.values}
     last = call.ran.last
-    if again and last and last[-1]["arguments"] is call.arguments:
+    if last and last[-1]["arguments"] is call.arguments:
         last.pop()
     last.append(entry)
 

@@ -35,29 +35,15 @@ CORE = (
 """Parts that decide about each single test."""
 BOOKKEEPING = frozenset(
     {
-        "__abstractmethods__",
-        "_abc_impl",
-        "__doc__",
-        "__dict__",
-        "__weakref__",
-        "__annotate__",
-        "__annotate_func__",
+        *("__abstractmethods__", "_abc_impl", "__doc__", "__dict__", "__weakref__"),
+        *("__annotate__", "__annotate_func__"),
     }
 )
 OUTCOME_KEEPS = ("result", "errors", "result_supports_subtests")
 """Attributes that must be the same before and after a part of a test."""
 JUDGING = (
-    "assert",
-    "fail",
-    "add",
-    "run",
-    "debug",
-    "skipTest",
-    "subTest",
-    "doCleanups",
-    "_call",
-    "_get",
-    "_base",
+    *("assert", "fail", "add", "run", "debug", "skipTest", "subTest", "doCleanups"),
+    *("_call", "_get", "_base"),
 )
 """Prefixes of a test case's own names that decide about it."""
 OURS = (

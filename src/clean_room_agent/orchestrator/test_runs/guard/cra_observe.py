@@ -171,16 +171,12 @@ def _add_failing(test: "Any", place: "Any", frame: "Any", line: int, exc: BaseEx
         "result": "raises " + shown(exc),
         "values": [pair for pair in held if pair[0] not in names],
     }
-    known = [one for one in ran.last if one["values"] != entry["values"] or one["result"] != entry["result"]]
-    begun = [
-        one["arguments"]
-        for one in ran.last
-        if one["values"] == entry["values"] and one["result"] == entry["result"]
-    ]
-    if begun:
-        entry["arguments"] = begun[-1]
+    told = [one for one in ran.last if (one["values"], one["result"]) == (entry["values"], entry["result"])]
+    if told:
+        entry["arguments"] = told[-1]["arguments"]
+    others = [one for one in ran.last if one not in told]
     ran.last.clear()
-    ran.last.extend([*known, entry])
+    ran.last.extend([*others, entry])
 
 
 def _traceback_frames(exc: BaseException) -> "list[tuple[Any, int]]":
@@ -229,16 +225,7 @@ def pytest_runtest_protocol(item: "Any") -> "Iterator[None]":
 
 
 def pytest_runtest_setup() -> "Iterator[None]":
-    """Fixtures count as parts of the test."""
-    with _ignore_errors():
-        resume()
-    yield
-    with _ignore_errors():
-        pause()
-
-
-def pytest_runtest_call() -> "Iterator[None]":
-    """The test itself."""
+    """Fixtures count as parts of the test, which is recorded likewise."""
     with _ignore_errors():
         resume()
     yield
@@ -282,8 +269,7 @@ if "pytest" in sys.modules:
     _wraps = _hookimpl(hookwrapper=True)
     pytest_load_initial_conftests = _hookimpl(tryfirst=True)(pytest_load_initial_conftests)
     pytest_runtest_protocol = _wraps(pytest_runtest_protocol)
-    pytest_runtest_setup = _wraps(pytest_runtest_setup)
-    pytest_runtest_call = _wraps(pytest_runtest_call)
+    pytest_runtest_setup = pytest_runtest_call = _wraps(pytest_runtest_setup)
     pytest_make_collect_report = _wraps(pytest_make_collect_report)
     pytest_runtest_makereport = _wraps(pytest_runtest_makereport)
 
