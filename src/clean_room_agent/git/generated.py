@@ -105,9 +105,9 @@ def _what_made(top: str, folder: str) -> str:
     place = f"{top}/{folder}"
     if name in BY_NAME:
         return BY_NAME[name]
-    if _is_file(f"{place}/pyvenv.cfg"):
+    if is_regular(f"{place}/pyvenv.cfg"):
         return "a Python environment"
-    if _is_file(f"{place}/conda-meta/history"):
+    if is_regular(f"{place}/conda-meta/history"):
         return "a conda environment"
     if _is_build_output(name, place, f"{top}/{above}" if above else top):
         return "build output"
@@ -117,9 +117,9 @@ def _what_made(top: str, folder: str) -> str:
 def _is_build_output(name: str, place: str, beside: str) -> bool:
     """Whether a folder that may be source by its `name` is what a build tool made `beside` its project's files."""
     if name == "target":
-        return _is_file(f"{beside}/Cargo.toml")
+        return is_regular(f"{beside}/Cargo.toml")
     if name not in {"build", "dist"} or not any(
-        _is_file(f"{beside}/{project}") for project in PYTHON_PROJECT
+        is_regular(f"{beside}/{project}") for project in PYTHON_PROJECT
     ):
         return False
     try:
@@ -132,7 +132,8 @@ def _is_build_output(name: str, place: str, beside: str) -> bool:
     return all(entry.endswith(PACKAGES) for entry in entries)
 
 
-def _is_file(path: str) -> bool:
+def is_regular(path: str | Path) -> bool:
+    """Whether there is a regular file at the path, which is no link itself."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
@@ -140,7 +141,7 @@ def _is_file(path: str) -> bool:
 
 
 def _is_tagged(top: str, path: str) -> bool:
-    return _is_file(f"{top}/{path}") and (
+    return is_regular(f"{top}/{path}") and (
         read_or_none(Path(top), path, max_bytes=len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
     )
 

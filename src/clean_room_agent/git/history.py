@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import names, one_line, require_hex
+from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.repository import Repository
 
 KEPT_ANSWERS = 32
@@ -66,18 +66,9 @@ def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     if not hidden:
         return patch
     return b"".join(
-        _read_objects(
-            repo,
-            (base, commit),
-            *command,
-            *(("--text",) if path in hidden else ()),
-            "--end-of-options",
-            base,
-            commit,
-            "--",
-            path,
-        )
+        _read_objects(repo, (base, commit), *command, *text, "--end-of-options", base, commit, "--", path)
         for path in sorted(counts, key=os.fsencode)
+        for text in (("--text",) if path in hidden else (),)
     )
 
 
@@ -143,8 +134,8 @@ def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
     Raises:
         GitError: there is no such commit.
     """
-    entry = _tree_entry(repo, commit, path)
-    return None if entry is None else read_object(repo, entry.object_name)
+    entry = list_tree(repo, commit).get(path)
+    return read_object(repo, entry.object_name) if entry is not None and entry.kind == "blob" else None
 
 
 def read_object(repo: Repository, name: str) -> bytes:
@@ -160,7 +151,11 @@ def list_tree(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
 @functools.lru_cache(maxsize=KEPT_LISTINGS)
 def _list_once(repo: Repository, commit: str) -> Mapping[str, TreeEntry]:
     listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
-    return {path: _parse_tree_entry(head) for head, _, path in (entry.partition("\t") for entry in listed)}
+    found = {}
+    for head, _, path in (entry.partition("\t") for entry in listed):
+        mode, kind, name = head.split(" ")
+        found[path] = TreeEntry(mode=mode, kind=kind, object_name=name)
+    return found
 
 
 def _line_counts(
@@ -171,7 +166,7 @@ def _line_counts(
     listed = _read_objects(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
     lines = (entry.split("\t", 2) for entry in names(listed))
     return {
-        path: (_parse_count(added.encode()), _parse_count(deleted.encode())) for added, deleted, path in lines
+        path: (None, None) if added == "-" else (int(added), int(deleted)) for added, deleted, path in lines
     }
 
 
@@ -185,10 +180,6 @@ def _called_binary(
         return not any(side is not None and b"\0" in side[:LOOKED_AT] for side in sides)
 
     return frozenset(path for path, (added, _) in counts.items() if added is None and is_text(path))
-
-
-def _parse_count(text: bytes) -> int | None:
-    return None if text == b"-" else int(text)
 
 
 def _read_objects(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
@@ -205,15 +196,3 @@ def _read_objects(repo: Repository, objects: tuple[str, ...], *arguments: str) -
 @functools.lru_cache(maxsize=KEPT_ANSWERS)
 def _read_once(repo: Repository, *arguments: str) -> bytes:
     return repo.git(*arguments)
-
-
-def _tree_entry(repo: Repository, commit: str, path: str) -> TreeEntry | None:
-    """The file or link at `path`."""
-    listed = one_line(_read_objects(repo, (commit,), "ls-tree", "-z", "--full-tree", "--", commit, path))
-    entry = _parse_tree_entry(listed.partition("\t")[0]) if listed else None
-    return entry if entry is not None and entry.kind == "blob" else None
-
-
-def _parse_tree_entry(head: str) -> TreeEntry:
-    mode, kind, name = head.split(" ")
-    return TreeEntry(mode=mode, kind=kind, object_name=name)

@@ -1,7 +1,7 @@
 """Writes the refs of results so that they and their commits survive a power cut, and says what uses a branch in any worktree."""
 
+import functools
 import itertools
-import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +15,14 @@ COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", 
 """How a commit is compared with its parent: its tree, then all files and folders that it has otherwise, by their objects'
 names.
 """
+KEPT_SYNCED = 1000
 USERS_REFS = ("refs/heads", "refs/remotes", "refs/tags", "refs/stash")
 RUNS_BRANCHES = "refs/heads/cra/"
 
 
+@functools.lru_cache(maxsize=KEPT_SYNCED)
 def sync_commit(repo: Repository, commit: str) -> None:
-    """Sync the objects that `commit` adds to its parents to disk; call it before a ref names the commit."""
+    """Sync the objects that `commit` adds to its parents to disk, once; call it before a ref names the commit."""
     require_hex(commit)
     compared = repo.git("diff-tree", *COMPARED, "--end-of-options", commit).decode("utf-8", "surrogateescape")
     tree, *listed = compared.split("\0")
@@ -68,36 +70,24 @@ def refuse_linked(repo: Repository, ref: str) -> None:
 def sync_ref(repo: Repository, ref: str) -> None:
     """Sync the file of `ref` in git's folder, and the folders that lead to it, to disk."""
     folder = (repo.common_dir / ref).parent
-    while _is_below(folder, repo.common_dir) and folder.is_dir():
+    while folder.is_relative_to(repo.common_dir) and folder.is_dir():
         sync_folder(folder)
         folder = folder.parent
 
 
-def _is_below(folder: Path, top: Path) -> bool:
-    return os.path.commonpath((folder, top)) == str(top)
-
-
-def update_ref(
-    repo: Repository, ref: str, commit: str, *, expected: str, synced: set[str] | None = None
-) -> None:
+def update_ref(repo: Repository, ref: str, commit: str, *, expected: str) -> None:
     """Make `ref` name `commit`, durably, if it names `expected` until then; an empty `expected` means that it must not
     exist.
-
-    `synced` are the commits that the caller has synced before; `commit` is one of them afterwards.
 
     Raises:
         GitError: it named something else.
     """
-    if synced is None or commit not in synced:
-        sync_commit(repo, commit)
-    if synced is not None:
-        synced.add(commit)
+    sync_commit(repo, commit)
     write_ref(repo, ref, commit, expected or repo.zero)
 
 
-def keep_commit(repo: Repository, ref: str, commit: str, synced: set[str] | None = None) -> str:
-    """The commit that `ref` names: `commit`, or one with the same tree and parents that it named before; `synced` as for
-    `update_ref`.
+def keep_commit(repo: Repository, ref: str, commit: str) -> str:
+    """The commit that `ref` names: `commit`, or one with the same tree and parents that it named before.
 
     Raises:
         GitError: somebody else has moved the ref at the same time.
@@ -105,7 +95,7 @@ def keep_commit(repo: Repository, ref: str, commit: str, synced: set[str] | None
     before = list_refs(repo, ref).get(ref, "")
     if before and _tree_and_parents(repo, before) == _tree_and_parents(repo, commit):
         return before
-    update_ref(repo, ref, commit, expected=before, synced=synced)
+    update_ref(repo, ref, commit, expected=before)
     return commit
 
 
@@ -156,15 +146,15 @@ def using_worktree(repo: Repository, name: str) -> Path | None:
     return Path(place) if place else None
 
 
-def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | None = None) -> None:
-    """Create the branch `name` at `commit`, durably; HEAD does not move. `synced` as for `update_ref`.
+def create_branch(repo: Repository, name: str, commit: str) -> None:
+    """Create the branch `name` at `commit`, durably; HEAD does not move.
 
     Raises:
         RepositoryError: the branch exists, another one is in its way, or the name is invalid.
     """
     try:
         repo.git("check-ref-format", f"refs/heads/{name}")
-        update_ref(repo, f"refs/heads/{name}", commit, expected="", synced=synced)
+        update_ref(repo, f"refs/heads/{name}", commit, expected="")
     except GitError as exc:
         raise RepositoryError(
             f"cannot make the branch {name}: {exc.message}",
@@ -172,26 +162,20 @@ def create_branch(repo: Repository, name: str, commit: str, synced: set[str] | N
         ) from exc
 
 
-def land(
-    repo: Repository, name: str, commit: str, *, before: tuple[str, str], synced: set[str] | None = None
-) -> str:
+def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -> str:
     """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
     appended. Returns the branch's name. `before` is the branch and the commit at which the run had landed when it last
-    ended, or ("", ""). That branch is moved if it is still there and no worktree uses it. `synced` as for
-    `update_ref`.
+    ended, or ("", ""). That branch is moved if it is still there and no worktree uses it.
 
     Raises:
         RepositoryError: as `create_branch`.
     """
     earlier, tip = before
     standing = branch_tip(repo, earlier) if earlier else ""
-    if (
-        standing
-        and standing in {tip, commit}
-        and (standing == commit or using_worktree(repo, earlier) is None)
-    ):
-        if standing != commit:
-            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip, synced=synced)
+    if standing == commit:
+        return earlier
+    if standing == tip != "" and using_worktree(repo, earlier) is None:
+        update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip)
         return earlier
     # A process that died after it made the branch left it at this commit.
     if branch_tip(repo, name) == commit:
@@ -199,7 +183,7 @@ def land(
     if earlier:
         taken = list_refs(repo, "refs/heads/cra/")
         name = next(new for n in itertools.count(2) if f"refs/heads/{(new := f'{name}-{n}')}" not in taken)
-    create_branch(repo, name, commit, synced)
+    create_branch(repo, name, commit)
     return name
 
 

@@ -21,7 +21,7 @@ from clean_room_agent.git.command import (
     names,
     one_line,
 )
-from clean_room_agent.git.generated import Generated, split_generated
+from clean_room_agent.git.generated import Generated, is_regular, split_generated
 from clean_room_agent.proc import inherited_environment
 
 ATTRIBUTE = "working-tree-encoding"
@@ -76,15 +76,8 @@ REMOTE_URLS = r"remote\..*\.url"
 READ_BY_GIT = (
     *(".gitignore", ".gitattributes", ".gitmodules", ".git/info/exclude", ".git/info/attributes"),
     *(".git/info/sparse-checkout", ".git/objects/info/alternates", ".git/shallow", ".git/packed-refs"),
-    *(
-        ".git",
-        ".git/HEAD",
-        ".git/config",
-        ".git/config.worktree",
-        ".git/index",
-        ".git/commondir",
-        ".git/info/grafts",
-    ),
+    *(".git", ".git/HEAD", ".git/config", ".git/config.worktree", ".git/index", ".git/commondir"),
+    ".git/info/grafts",
 )
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 DROPPED = r"""[\x00-\x20.,:;<>"'\\]*"""
@@ -282,7 +275,7 @@ def list_files(top: Path) -> tuple[str, ...]:
     Files that are ignored, deleted, links, or inside a submodule, another repository or a generated folder are left
     out. In a name, bytes that are not UTF-8 become surrogates.
     """
-    return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
+    return tuple(sorted(path for path in set(_list_paths(top)[0]) if is_regular(top / path)))
 
 
 def list_ignored(top: Path, suffixes: tuple[str, ...], *, besides: str) -> tuple[str, ...]:
@@ -301,7 +294,7 @@ def list_ignored(top: Path, suffixes: tuple[str, ...], *, besides: str) -> tuple
         known = set(names(git(*others, f"--exclude-from={besides}", "--", *wanted, *skipped, cwd=top)))
         listed = tuple(path for path in listed if path not in known)
     kept, _ = split_generated(str(top), names(git("ls-files", "-z", "--cached", cwd=top)), listed)
-    return tuple(sorted(path for path in set(kept) if _is_regular(top, path)))
+    return tuple(sorted(path for path in set(kept) if is_regular(top / path)))
 
 
 def list_others(top: Path) -> dict[str, str]:
@@ -386,13 +379,6 @@ def _require_utf8_name(top: Path) -> Path:
             hint="rename the folder, or mount it under another name",
         ) from exc
     return top
-
-
-def _is_regular(top: Path, path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(top / path).st_mode)
-    except OSError:
-        return False
 
 
 def _refusal_of(path: Path, exc: GitError) -> RepositoryError:

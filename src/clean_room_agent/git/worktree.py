@@ -69,7 +69,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     require_hex(commit)
     try:
         with _one_at_a_time(repo):
-            repo.git(*ADD, *_lock_reason(task_id), "--", str(where), commit)
+            repo.git(*ADD, *("--reason", f"{LOCK_WORD}{task_id}"), "--", str(where), commit)
         # Read now: what runs in there later may replace it.
         git_dir = Path(os.fsdecode((where / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n"))
         worktree = Worktree(path=where, git_dir=git_dir, repo=repo, submodules=())
@@ -99,7 +99,7 @@ def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
 
 def stand_on(worktree: Worktree, commit: str) -> None:
     """Set HEAD of the worktree to `commit`; its files stay as they are, so what differs counts as uncommitted."""
-    worktree.repo.git("update-ref", "--no-deref", "HEAD", require_hex(commit), pins=worktree.pins)
+    worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
 
 
 def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = ()) -> None:
@@ -179,16 +179,12 @@ def reports_beside(place: Path) -> Path:
 
 def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:
     """The tasks with worktrees in `folder`, according to git."""
-    found = []
+    found = set()
     for notes in _worktree_admin_folders(repo):
-        try:
-            reason = (notes / "locked").read_text(encoding="utf-8", errors="replace").strip()
-            link = Path(os.fsdecode((notes / "gitdir").read_bytes()).rstrip("\n"))
-        except OSError:
-            continue
-        if reason.startswith(LOCK_WORD) and link.parent.parent.resolve() == folder.resolve():
-            found.append(reason.removeprefix(LOCK_WORD))
-    return tuple(sorted({*found}))
+        reason, place = _lock_reason(notes) or "", _place_of(notes)
+        if reason.startswith(LOCK_WORD) and place is not None and place.parent.resolve() == folder.resolve():
+            found.add(reason.removeprefix(LOCK_WORD))
+    return tuple(sorted(found))
 
 
 def _worktree_admin_folders(repo: Repository) -> tuple[Path, ...]:
@@ -196,24 +192,29 @@ def _worktree_admin_folders(repo: Repository) -> tuple[Path, ...]:
     return tuple(sorted(path for path in top.iterdir() if path.is_dir())) if top.is_dir() else ()
 
 
-def _is_about(folder: Path, where: Path) -> bool:
+def _place_of(notes: Path) -> Path | None:
+    """The worktree that git's metadata is about; None if git was killed before it wrote that."""
     try:
-        link = Path(os.fsdecode((folder / "gitdir").read_bytes()).rstrip("\n"))
-    except OSError:  # git was killed before it wrote the worktree's path; its folder has the same name
-        return folder.name == where.name
-    return link.parent.resolve() == where.resolve()
-
-
-def _lock_reason(task_id: str) -> tuple[str, str]:
-    return ("--reason", f"{LOCK_WORD}{task_id}")
-
-
-def _is_of(folder: Path, task_id: str) -> bool:
-    try:
-        reason = (folder / "locked").read_text(encoding="utf-8", errors="replace").strip()
+        return Path(os.fsdecode((notes / "gitdir").read_bytes()).rstrip("\n")).parent
     except OSError:
-        return not (folder / "gitdir").exists()
-    return reason == _lock_reason(task_id)[1]
+        return None
+
+
+def _lock_reason(notes: Path) -> str | None:
+    try:
+        return (notes / "locked").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _is_about(notes: Path, where: Path) -> bool:
+    place = _place_of(notes)  # if that is unknown, the folder has the same name
+    return notes.name == where.name if place is None else place.resolve() == where.resolve()
+
+
+def _is_of(notes: Path, task_id: str) -> bool:
+    reason = _lock_reason(notes)
+    return not (notes / "gitdir").exists() if reason is None else reason == f"{LOCK_WORD}{task_id}"
 
 
 @contextlib.contextmanager
@@ -234,11 +235,6 @@ def _restore_link(worktree: Worktree) -> None:
         return
     remove_tree(link)
     link.write_bytes(content)
-
-
-def _hold_index(worktree: Worktree) -> None:
-    file = worktree.git_dir / "index"
-    worktree.index.data, worktree.index.written = file.read_bytes(), file.stat().st_mtime_ns
 
 
 def _restore_index(worktree: Worktree) -> None:
@@ -270,7 +266,7 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     _read_tree(worktree, commit)
     worktree.index.folders = folder_states(worktree.path, files)
     if not _stands_on(worktree, commit):
-        worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
+        stand_on(worktree, commit)
 
 
 def _stands_on(worktree: Worktree, commit: str) -> bool:
@@ -281,7 +277,8 @@ def _stands_on(worktree: Worktree, commit: str) -> bool:
 
 def _read_tree(worktree: Worktree, commit: str) -> None:
     worktree.repo.git(*READ_TREE, "--end-of-options", commit, pins=worktree.pins)
-    _hold_index(worktree)
+    file = worktree.git_dir / "index"
+    worktree.index.data, worktree.index.written = file.read_bytes(), file.stat().st_mtime_ns
 
 
 INCLUDE_FILE = ".worktreeinclude"
@@ -356,16 +353,8 @@ class ParentCheckout:
                 f"{commit} contains a folder that belongs to this program, so it is not checked out"
             )
         self._named = self._named if self._commit else named_programs(self.root)
-        git(
-            "checkout",
-            "-q",
-            "--force",
-            "--detach",
-            require_hex(commit),
-            "--",
-            cwd=self.root,
-            named=self._named,
-        )
+        force = ("checkout", "-q", "--force", "--detach")
+        git(*force, require_hex(commit), "--", cwd=self.root, named=self._named)
         self._commit = commit
 
     def paths(self) -> frozenset[str]:

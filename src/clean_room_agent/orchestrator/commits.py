@@ -18,7 +18,7 @@ from clean_room_agent.git.history import (
     diff,
     has_commit,
     list_tree,
-    read_object,
+    read_blob,
     readable_diff,
 )
 from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
@@ -63,10 +63,7 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
 
     def data(self, path: str) -> bytes | None:
         """The bytes as they are stored; None if the tree has no such file or link."""
-        entry = list_tree(self.repo, self.commit).get(path)
-        return (
-            read_object(self.repo, entry.object_name) if entry is not None and entry.kind == "blob" else None
-        )
+        return read_blob(self.repo, self.commit, path)
 
     def change(self, path: str) -> FileChange | None:
         """The change that gives another tree this one's file; None if that means deleting it."""
@@ -149,8 +146,6 @@ class RunCommits:
         self._refs = f"refs/cra/{task_id}"
         self._interrupts = interrupts
         self._timed = timed
-        self._synced: set[str] = set()
-        """Commits that have reached the disk."""
         self._author: tuple[str, str] | None = None
         self._kept_head: str | None = None
         """What the head's ref names, "" where it does not exist; None before that is looked up. A resumed run is behind it
@@ -200,7 +195,7 @@ class RunCommits:
         one.
         """
         with self._interrupts.shield():
-            return keep_commit(self.repo, f"{self._refs}/{name}", commit, self._synced)
+            return keep_commit(self.repo, f"{self._refs}/{name}", commit)
 
     def keep_head(self) -> None:
         """Set the ref of the head to the newest accepted commit."""
@@ -208,7 +203,7 @@ class RunCommits:
         if self._kept_head is None:
             self._kept_head = list_refs(self.repo, ref).get(ref, "")
         if self.head not in {self.base, self._kept_head}:
-            update_ref(self.repo, ref, self.head, expected=self._kept_head, synced=self._synced)
+            update_ref(self.repo, ref, self.head, expected=self._kept_head)
             self._kept_head = self.head
 
     def remake(self, commit: str, files: Mapping[str, FileChange | None], parent: str) -> str:
@@ -225,4 +220,4 @@ class RunCommits:
         `git.branches.land`.
         """
         with self._timed(TimeKind.GIT, "branch"):
-            return land(self.repo, branch, commit or self.head, before=before, synced=self._synced)
+            return land(self.repo, branch, commit or self.head, before=before)
