@@ -370,18 +370,9 @@ class ParentCheckout:
 SHOWN_REFS = ("refs/heads", "refs/tags", "refs/remotes", "refs/notes", "refs/replace")
 """Not the stash, and no snapshots of other runs."""
 NEEDED = (
-    "core.repositoryformatversion",
-    "core.filemode",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-    "core.autocrlf",
-    "core.eol",
-    "core.abbrev",
-    "extensions.objectformat",
-    "extensions.compatobjectformat",
-    "extensions.refstorage",
-    "extensions.noop",
+    *("core.repositoryformatversion", "core.filemode", "core.ignorecase", "core.precomposeunicode"),
+    *("core.symlinks", "core.autocrlf", "core.eol", "core.abbrev", "extensions.objectformat"),
+    *("extensions.compatobjectformat", "extensions.refstorage", "extensions.noop"),
     "extensions.preciousobjects",
 )
 

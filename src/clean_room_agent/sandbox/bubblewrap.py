@@ -145,7 +145,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
         """
-        done, started = self._run_bubblewrap(command, env=env, timeout=timeout, bound=bound, input=input)
+        done, started = self._run_bubblewrap(command, env, timeout, bound, input)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
             said = _error_output(done)
             raise CommandError(
@@ -156,11 +156,10 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     def _run_bubblewrap(
         self,
         command: tuple[str, ...] | str,
-        *,
         env: Mapping[str, str],
         timeout: float | None,
         bound: int = proc.DEFAULT_BOUND,
-        input: bytes = b"",  # noqa: A002 - as proc.run names it
+        given: bytes = b"",
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it had started the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
@@ -186,7 +185,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
                 cwd=self.policy.tree,
                 env=around,
                 timeout=timeout,
-                input=input,
+                input=given,
                 check=False,
                 bound=bound,
                 rlimits=(self.limits.file_size, self.limits.processes),
@@ -221,7 +220,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             CommandError: the trial was inconclusive: it was killed, took too long, or the system was short of
                 something.
         """
-        done, started = self._run_bubblewrap(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
+        done, started = self._run_bubblewrap(("/bin/true",), env, TRIAL_TIMEOUT_S)
         said = _error_output(done)
         if done.timed_out or done.returncode < 0 or SHORT.search(said):
             raise CommandError(

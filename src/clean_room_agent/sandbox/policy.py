@@ -22,27 +22,10 @@ USER = 1000
 NAME = "cra"
 GIT = Path("/run/cra-git")
 ETC = (
-    "alternatives",
-    "ca-certificates",
-    "debian_version",
-    "fonts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "locale.alias",
-    "localtime",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "protocols",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "pki/ca-trust/extracted",
-    "pki/tls/certs",
-    "terminfo",
-    "timezone",
+    *("alternatives", "ca-certificates", "debian_version", "fonts", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "locale.alias", "localtime", "magic", "mime.types", "nsswitch.conf", "os-release"),
+    *("protocols", "services", "ssl/certs", "ssl/openssl.cnf", "pki/ca-trust/extracted", "pki/tls/certs"),
+    *("terminfo", "timezone"),
 )
 """What is shown of `/etc`: no names, no keys, no settings that contain passwords."""
 ETC_PATTERNS = ("java-*", "python3*")
@@ -127,22 +110,16 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
     steps = [
         *_etc_steps(policy, data),
         *_tmpfs_steps(policy),
-        *(_Step(at=path, arguments=("--ro-bind-try", str(path), str(path))) for path in readable),
-        _Step(at=policy.at, arguments=("--bind", str(policy.tree), str(policy.at))),
+        *(_bind_step(path, path, "--ro-bind-try") for path in readable),
+        _bind_step(policy.tree, policy.at, "--bind"),
         *_git_steps(policy, data),
-        *(
-            _Step(at=place, arguments=("--ro-bind", str(source), str(place)))
-            for source, place in policy.mounts
-        ),
+        *(_bind_step(source, place) for source, place in policy.mounts),
     ]
     shown = [(path, path) for path in (*SYSTEM, *readable)]
-    steps += [
-        _Step(at=at, arguments=("--ro-bind", "/dev/null", str(at)))
-        for at in hidden_sockets(Path("/proc/net/unix"), (*shown, *policy.mounts))
-    ]
+    sockets = hidden_sockets(Path("/proc/net/unix"), (*shown, *policy.mounts))
+    steps += [_bind_step(Path("/dev/null"), at) for at in sockets]
     if policy.reports is not None:
-        where = str(policy.reports)
-        steps.append(_Step(at=policy.reports, arguments=("--bind", where, where)))
+        steps.append(_bind_step(policy.reports, policy.reports, "--bind"))
     ordered = sorted(steps, key=lambda step: len(step.at.parts))
     return [
         *_namespace_arguments(),
@@ -217,28 +194,22 @@ def _is_in(path: Path, folder: Path) -> bool:
 def _etc_steps(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
     etc = Path("/etc")
     names = [*ETC, *(path.name for pattern in ETC_PATTERNS for path in sorted(etc.glob(pattern)))]
-    steps = [
-        _Step(at=etc / name, arguments=("--ro-bind-try", str(etc / name), str(etc / name))) for name in names
-    ]
+    steps = [_bind_step(etc / name, etc / name, "--ro-bind-try") for name in names]
     written = {
         "passwd": f"{NAME}:x:{USER}:{USER}::{home_inside(policy.home)}:/bin/sh\n",
         "group": f"{NAME}:x:{USER}:\n",
         "hosts": f"127.0.0.1 localhost {NAME}\n::1 localhost\n",
     }
-    for name, text in written.items():
-        steps.append(_file_step(etc / name, text.encode(), data))
-    return steps
+    return [*steps, *(_file_step(etc / name, text.encode(), data) for name, text in written.items())]
 
 
 def _tmpfs_steps(policy: Policy) -> list[_Step]:
     size = str(policy.scratch_bytes)
-    open_to_all = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - the sandbox mounts its own
-    steps = [
-        _Step(at=path, arguments=("--perms", "1777", "--size", size, "--tmpfs", str(path)))
-        for path in open_to_all
+    # In the sandbox, its own.
+    folders = (("1777", Path("/tmp")), ("1777", Path("/var/tmp")), ("0700", home_inside(policy.home)))  # noqa: S108
+    return [
+        _Step(at=at, arguments=("--perms", mode, "--size", size, "--tmpfs", str(at))) for mode, at in folders
     ]
-    home = str(home_inside(policy.home))
-    return [*steps, _Step(at=Path(home), arguments=("--perms", "0700", "--size", size, "--tmpfs", home))]
 
 
 def _proc_and_devices(policy: Policy) -> list[str]:
@@ -283,8 +254,8 @@ def _file_step(at: Path, content: bytes, data: Callable[[bytes], int]) -> _Step:
     return _Step(at=at, arguments=("--perms", "0644", "--file", str(data(content)), str(at)))
 
 
-def _bind_step(source: Path, at: Path) -> _Step:
-    return _Step(at=at, arguments=("--ro-bind", str(source), str(at)))
+def _bind_step(source: Path, at: Path, how: str = "--ro-bind") -> _Step:
+    return _Step(at=at, arguments=(how, str(source), str(at)))
 
 
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix")))

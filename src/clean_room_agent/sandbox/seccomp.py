@@ -103,13 +103,11 @@ REFUSED: dict[str, tuple[int, int]] = {
 
 CONDITIONAL: tuple[CallRule, ...] = (
     CallRule(numbers=(56, 220), tests=(ArgumentTest(argument=0, value=NEW_NAMESPACES),)),  # clone
-    CallRule(
-        numbers=(435, 435), error=errno.ENOSYS
-    ),  # clone3: its flags cannot be seen; libraries then take clone
+    # clone3: its flags cannot be seen; libraries then take clone
+    CallRule(numbers=(435, 435), error=errno.ENOSYS),
     CallRule(numbers=(437, 437), error=errno.ENOSYS),  # openat2: the same, for the mode of a new file
-    CallRule(
-        numbers=(16, 29), tests=(ArgumentTest(argument=1, value=PUSH_CHARACTER, how="equals"),)
-    ),  # ioctl
+    # ioctl
+    CallRule(numbers=(16, 29), tests=(ArgumentTest(argument=1, value=PUSH_CHARACTER, how="equals"),)),
     CallRule(numbers=(16, 29), tests=(ArgumentTest(argument=1, value=PASTE, how="equals"),)),
     CallRule(numbers=(90, None), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # chmod
     CallRule(numbers=(91, 52), tests=(ArgumentTest(argument=1, value=OWNER_BITS),)),  # fchmod
@@ -132,9 +130,8 @@ CONDITIONAL: tuple[CallRule, ...] = (
         tests=tuple(ArgumentTest(argument=0, value=family, how="differs") for family in FAMILIES),
         error=errno.EAFNOSUPPORT,
     ),  # socket
-    CallRule(
-        numbers=(206, 0), error=errno.ENOSYS
-    ),  # io_setup: one such call can take all that the machine has
+    # io_setup: one such call can take all that the machine has
+    CallRule(numbers=(206, 0), error=errno.ENOSYS),
     # Memory that no process holds, and that is not counted therefore; libraries then take /dev/shm, which is bounded.
     CallRule(numbers=(319, 279), error=errno.ENOSYS),  # memfd_create
     CallRule(numbers=(447, 447), error=errno.ENOSYS),  # memfd_secret

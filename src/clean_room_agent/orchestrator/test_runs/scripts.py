@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, field
 
 from clean_room_agent.languages.ecmascript.script_runner import PACKAGE_SCRIPT
+from clean_room_agent.languages.repository_files import as_object
 from clean_room_agent.languages.shell_words import ASSIGNMENT, SEPARATORS
 from clean_room_agent.paths import compile_globs, is_code
 
@@ -346,11 +347,8 @@ def _files_matching(pattern: str, files: Iterable[str]) -> list[str]:
 
 def _package_scripts(text: str) -> list[tuple[str, str]]:
     try:
-        package = json.loads(text)
+        scripts = as_object(as_object(json.loads(text)).get("scripts"))
     except (ValueError, RecursionError):
-        return []
-    scripts = package.get("scripts") if isinstance(package, dict) else None
-    if not isinstance(scripts, dict):
         return []
     return [(name, script) for name, script in scripts.items() if isinstance(script, str)]
 
