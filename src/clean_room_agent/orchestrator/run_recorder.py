@@ -81,7 +81,7 @@ class RunRecorder:
         """The branch and the commit that the run ended with the last time."""
         if resumed is not None:
             self._run_id = resumed.id
-            self._write_outcome(RunStatus.RUNNING)
+            self.ended(RunStatus.RUNNING)
             return
         self._run_id = record.write(
             runs.append_orchestrator_run,
@@ -114,8 +114,8 @@ class RunRecorder:
         commit: str = "",
         evidence: tuple[GoalOutcome, ...] | None = None,
     ) -> None:
-        """Record how the run ended, with what became of its goal tests (None: it was not judged); passes that are still open end
-        with it.
+        """Record how the run ended (or that it goes on), with what became of its goal tests (None: it was not judged); passes that
+        are still open end with it.
         """
         for header in tuple(self._open):
             self._finish_pass(header, PassEnd(success=False, detail=f"stopped: {reason}"))
@@ -123,17 +123,6 @@ class RunRecorder:
         if evidence is not None:
             told = json.dumps([to_plain(one) for one in evidence], ensure_ascii=False)
             event = self._event_row(self._run.task_id, EventKind.EVIDENCE, told)
-        self._write_outcome(status, reason=reason, branch=branch, commit=commit, evidence=event)
-
-    def _write_outcome(
-        self,
-        status: RunStatus,
-        *,
-        reason: str = "",
-        branch: str = "",
-        commit: str = "",
-        evidence: runs.EventRow | None = None,
-    ) -> None:
         self._record.write(
             runs.set_outcome,
             self._run_id,
@@ -144,7 +133,7 @@ class RunRecorder:
                 branch=branch or self.landed[0],
                 result_commit=commit or self.landed[1],
             ),
-            evidence,
+            event,
         )
 
     def open_pass(self, header: PassHeader, *, known: bool = False) -> int:

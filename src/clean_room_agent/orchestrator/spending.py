@@ -135,14 +135,10 @@ class TimeLog:
             yield
         finally:
             with self._lock:
-                self._sink = _drop
+                self._sink = lambda _: None
 
 
 def untimed(kind: TimeKind, detail: str = "", /) -> AbstractContextManager[None]:
     """A `Timed` that measures nothing, for work outside of a run."""
     del kind, detail
     return contextlib.nullcontext()
-
-
-def _drop(row: TimeSpanRow) -> None:
-    del row

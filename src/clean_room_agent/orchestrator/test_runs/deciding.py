@@ -11,7 +11,7 @@ import json
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -91,20 +91,18 @@ def read_trace(report: Path) -> Trace:
     def first(kind: str) -> set[str]:
         return {values[0] for values in facts.get(kind, ()) if values}
 
+    loaded = {values for kind in ("loaded", "tool") for values in facts.get(kind, ())}
     return Trace(
-        reads=tuple(sorted(_read_as_data(facts)))[:MAX_FACTS],
+        # Without code that was loaded, too, such as a generated module.
+        reads=tuple(sorted(values for values in facts.get("read", ()) if values[:1] not in loaded))[
+            :MAX_FACTS
+        ],
         scripts=_limit_facts(first("script") | (first("tool") - first("loaded"))),
         parts=_limit_facts(first("part")),
         roots=_limit_facts(first("root")),
         modules=_limit_facts(first("module") - PYTHONS_OWN),
         missing=_limit_facts(first("missing")),
     )
-
-
-def _read_as_data(facts: Mapping[str, Collection[tuple[str, ...]]]) -> Iterator[tuple[str, ...]]:
-    """What was read, without code that was loaded, too, such as a generated module."""
-    loaded = {values for kind in ("loaded", "tool") for values in facts.get(kind, ())}
-    return (values for values in facts.get("read", ()) if values[:1] not in loaded)
 
 
 def _parse_fact(line: str) -> list[str]:
@@ -133,7 +131,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def files(self) -> frozenset[str]:
         """The scripts of the test commands, and what the trace shows to decide; without tests, and what names say."""
-        found = {*self._scripts, *self._test_data}
+        found = self._scripts | self._read_by_tests_and_product[0]
         if not self._offers_plugin:
             found |= {path for path in self.trace.parts if not self.holds_tests(path)}
         return frozenset(
@@ -148,15 +146,14 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
             return True
         if path not in self.paths:
             return self._decides_anew(path)
-        if is_test_data(path) and path not in self._product_data:
+        is_product_data = path in self._read_by_tests_and_product[1]
+        if is_test_data(path) and not is_product_data:
             return True
         if is_code(path):
             if is_test_path(path):
                 return is_test_support(path, self.read(path), self.paths)
             return not self._offers_plugin and self._helps_tests(path)
-        return self._is_beside_tests(path) or (
-            path not in self._product_data and self._is_named_by_tests(path)
-        )
+        return self._is_beside_tests(path) or (not is_product_data and self._is_named_by_tests(path))
 
     def _decides_anew(self, path: str) -> bool:
         """Whether a new file does."""
@@ -236,10 +233,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
 
     def _is_optional(self, path: str) -> bool:
         """Whether tests do without the new module if it is not there."""
-        place = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-        return path.endswith(".py") and any(
-            place == name or place.endswith(f".{name}") for name in self._optional_modules
-        )
+        return _is_one_of(path, self._optional_modules)
 
     @cached_property
     def _optional_modules(self) -> frozenset[str]:
@@ -278,10 +272,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
 
     def _is_missing(self, path: str) -> bool:
         """Whether the new file would be found by a name that the tests looked for in vain, as an optional helper is."""
-        name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        return path.endswith(".py") and any(
-            name == missing or name.endswith(f".{missing}") for missing in self.trace.missing
-        )
+        return _is_one_of(path, self.trace.missing)
 
     def _is_named_by_tests(self, path: str) -> bool:
         """Whether the text of a test has the file's name, and that of no product code: a program that tests start may read
@@ -315,17 +306,9 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     def _scripts(self) -> frozenset[str]:
         return frozenset({*scripts_of(self.commands, self.paths, self.read), *self.trace.scripts})
 
-    @property
-    def _test_data(self) -> frozenset[str]:
-        return self._test_and_product_reads[0]
-
-    @property
-    def _product_data(self) -> frozenset[str]:
-        return self._test_and_product_reads[1]
-
     @cached_property
-    def _test_and_product_reads(self) -> tuple[frozenset[str], frozenset[str]]:
-        """(data of the tests alone, what the product reads)."""
+    def _read_by_tests_and_product(self) -> tuple[frozenset[str], frozenset[str]]:
+        """(what the tests alone read, what the product reads)."""
         product: set[str] = set()
         tests: set[str] = set()
         for path, *chain in self.trace.reads:
@@ -355,7 +338,7 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         """Folder and suffix of the data that tests read: new files there may be read, too."""
         return frozenset(
             _folder_and_suffix(path)
-            for path in self._test_data
+            for path in self._read_by_tests_and_product[0]
             if "." in posixpath.basename(path) and not is_code(path)
         )
 
@@ -403,6 +386,12 @@ def _takes_absence(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or not ABSENT.isdisjoint(names)
 
 
+def _is_one_of(path: str, modules: Iterable[str]) -> bool:
+    """Whether the file is a Python module of one of these names, from whatever folder they begin."""
+    place = path.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
+    return path.endswith(".py") and any(place == name or place.endswith(f".{name}") for name in modules)
+
+
 def _is_tests(path: str) -> bool:
     return is_test_path(path) or is_test_configuration(path)
 
@@ -417,9 +406,8 @@ def _hidden_script(path: str, others: Collection[str]) -> str:
     stem = _import_name(path)
     if path.endswith(".d.ts") or not stem:
         return ""
-    names = [stem, stem.removesuffix("/index")] if stem.endswith("/index") else [stem, f"{stem}/index"]
-    if stem.endswith("/index"):
-        names = names[:1]  # a file is preferred to a folder of its name
+    # A file is preferred to a folder of its name.
+    names = [stem] if stem.endswith("/index") else [stem, f"{stem}/index"]
     taken = (f"{name}{suffix}" for name in names for suffix in SCRIPT_SUFFIXES)
     return next((other for other in taken if other in others and not other.endswith(".d.ts")), "")
 

@@ -7,7 +7,7 @@ A line's suspiciousness is Ochiai's: of F failing tests, e ran it, and so did p 
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field, structs
@@ -298,15 +298,13 @@ class Definitions:
 
     def _file_spans(self, path: str) -> tuple[tuple[str, int, int], ...]:
         if path not in self._known:
-            self._known[path] = tuple(self._read_spans(path))
+            data = read_or_none(self._root, path, max_bytes=MAX_PARSED_BYTES + 1) or b""
+            text = data.decode("utf-8", "replace")
+            self._known[path] = tuple(
+                (span.symbol, text.count("\n", 0, span.start) + 1, text.count("\n", 0, span.end) + 1)
+                for span in definitions(path, text)
+            )
         return self._known[path]
-
-    def _read_spans(self, path: str) -> Iterator[tuple[str, int, int]]:
-        data = read_or_none(self._root, path, max_bytes=MAX_PARSED_BYTES + 1) or b""
-        text = data.decode("utf-8", "replace")
-        for span in definitions(path, text):
-            first = text.count("\n", 0, span.start) + 1
-            yield span.symbol, first, first + text.count("\n", span.start, span.end)
 
 
 class _TracedDefinition(Struct, kw_only=True):

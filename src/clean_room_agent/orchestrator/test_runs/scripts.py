@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, field
 
 from clean_room_agent.languages.ecmascript.script_runner import PACKAGE_SCRIPT
-from clean_room_agent.languages.repository_files import as_object
+from clean_room_agent.languages.jsonc import as_object
 from clean_room_agent.languages.shell_words import ASSIGNMENT, SEPARATORS
 from clean_room_agent.paths import compile_globs, is_code
 

@@ -141,7 +141,7 @@ def test_environment(
     env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
     roots = import_roots(inherited, worktree, repo_top)
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
-    env["PYTHONPATH"] = ":".join(_unique([str(GUARD), *map(str, roots), *others]))
+    env["PYTHONPATH"] = ":".join(dict.fromkeys([str(GUARD), *map(str, roots), *others]))
     env[FOLDER_VARIABLE] = str(guard_folder(report))
     env[TOP_VARIABLE] = str(worktree)
     if traced:
@@ -181,7 +181,7 @@ def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -
         for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_pth_folders(inherited, repo_top))
         if entry and (moved := _path_in_worktree(entry, worktree, repo_top)) != entry
     ]
-    return tuple(Path(entry) for entry in _unique([*map(str, usual), str(worktree), *named]))
+    return tuple(Path(entry) for entry in dict.fromkeys([*map(str, usual), str(worktree), *named]))
 
 
 def _pth_folders(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
@@ -212,7 +212,3 @@ def _holds_python(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py")) or any(folder.glob("*/*.py"))
-
-
-def _unique(entries: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(entries))
