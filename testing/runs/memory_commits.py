@@ -45,9 +45,6 @@ class MemoryTree(Tree, frozen=True, kw_only=True, dict=True):
     def files(self) -> Files:
         return self.history.files[self.commit]
 
-    def at(self, commit: str) -> Tree:
-        return MemoryTree(repo=self.repo, commit=commit, history=self.history, only=self.only)
-
     @cached_property
     def paths(self) -> frozenset[str]:
         return frozenset(self.files)

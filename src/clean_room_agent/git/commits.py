@@ -207,20 +207,6 @@ class Snapshot(Struct, frozen=True, kw_only=True):
         return tuple(path for path in paths if path not in self.encoded)
 
 
-class _Taken(Struct, frozen=True, kw_only=True):
-    paths: tuple[str, ...]
-    excluded: tuple[tuple[str, str], ...]
-    generated: tuple[Generated, ...] = ()
-
-
-class _Flagged(Struct, frozen=True, kw_only=True):
-    """Tracked paths: `files` without submodules; those in `absent` are hidden by a flag and missing on disk."""
-
-    files: tuple[str, ...]
-    submodules: tuple[str, ...]
-    absent: tuple[str, ...]
-
-
 def snapshot(
     repo: Repository, task_id: str, *, secrets: Callable[[str], bool], max_untracked_bytes: int
 ) -> Snapshot:
@@ -235,13 +221,15 @@ def snapshot(
         GitError: a tracked file cannot be read, or the task has a snapshot already.
     """
     with copied_index(repo) as pins:
-        flagged = _clear_hiding_flags(repo, pins)
-        encoded = _encoded_paths(repo, pins, flagged.files)
+        files, submodules, absent = _clear_hiding_flags(repo, pins)
+        encoded = _encoded_paths(repo, pins, files)
         _refuse_unnamed(encoded)
-        converted = _filtered_paths(repo, pins, flagged.files)
-        tracked = _take_tracked(repo, pins, flagged.submodules)
-        untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
-        encoded |= _encoded_paths(repo, pins, untracked.paths)
+        converted = _filtered_paths(repo, pins, files)
+        excluded = _take_tracked(repo, pins, submodules)
+        listed = names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins))
+        kept, generated = split_generated(str(repo.top), (*files, *submodules), listed)
+        untracked, left_out = _take_untracked(repo, pins, kept, secrets, max_untracked_bytes)
+        encoded |= _encoded_paths(repo, pins, untracked)
         tree = one_line(repo.git("write-tree", pins=pins))
     commit = _commit(repo, tree)
     if commit != repo.head:
@@ -254,15 +242,15 @@ def snapshot(
         if commit != repo.head
         else b""
     )
-    new = set(untracked.paths)
+    new = set(untracked)
     return Snapshot(
         commit=commit,
         dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
         untracked=tuple(sorted(new)),
-        excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
+        excluded=tuple(sorted({*excluded, *left_out.items()})),
         converted=tuple(sorted(converted)),
-        absent=flagged.absent,
-        generated=untracked.generated,
+        absent=absent,
+        generated=generated,
         encoded=tuple(sorted(encoded)),
     )
 
@@ -274,7 +262,10 @@ def _commit(repo: Repository, tree: str) -> str:
     return _commit_tree(repo, tree, repo.head, SNAPSHOT_MESSAGE, author_of(repo), date)
 
 
-def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]) -> _Taken:
+def _take_tracked(
+    repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Add the changes of tracked files to the index; returns those left out, with the reason."""
     excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
     repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
     entries = names(
@@ -291,42 +282,38 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
             paths.append(path)
     gone = {path for path in paths if not _exists_unlinked(repo.top, path)}
     filtered = _not_stored(repo, pins, tuple(path for path in paths if path not in gone))
-    taken = tuple(path for path in paths if path not in filtered)
-    removed = tuple(path for path in taken if path in gone)
-    written = tuple(path for path in taken if path not in gone)
-    if removed:
-        repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=joined(removed))
+    written = tuple(path for path in paths if path not in gone and path not in filtered)
+    if gone:
+        removed = joined(tuple(sorted(gone)))
+        repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=removed)
     if written:
         repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(written))
-    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
+    return [*excluded, *filtered.items()]
 
 
 def _take_untracked(
     repo: Repository,
     pins: Mapping[str, str],
-    flagged: _Flagged,
+    paths: tuple[str, ...],
     secrets: Callable[[str], bool],
     max_bytes: int,
-) -> _Taken:
-    excluded, paths = [], []
-    listed = names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins))
-    tracked = (*flagged.files, *flagged.submodules)
-    kept, generated = split_generated(str(repo.top), tracked, listed)
-    for path in kept:
-        reason = _reason_against(repo.top / path, path, secrets, max_bytes)
-        if reason:
-            excluded.append((path, reason))
-        else:
-            paths.append(path)
-    filtered = _not_stored(repo, pins, tuple(paths))
-    taken = tuple(path for path in paths if path not in filtered)
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Add the untracked paths to the index; returns those that were added, and why the others are left out."""
+    reasons = {path: _reason_against(repo.top / path, path, secrets, max_bytes) for path in paths}
+    excluded = {path: reason for path, reason in reasons.items() if reason}
+    excluded |= _not_stored(repo, pins, tuple(path for path in paths if path not in excluded))
+    taken = tuple(path for path in paths if path not in excluded)
     if taken:
         repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
-    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
+    return taken, excluded
 
 
-def _clear_hiding_flags(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
-    """Clear the flags that hide existing files from comparison, and return the tracked paths."""
+def _clear_hiding_flags(
+    repo: Repository, pins: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Clear the flags that hide existing files from comparison; returns the tracked files, the submodules, and the files that are
+    hidden by a flag and missing on disk.
+    """
     assumed: list[str] = []
     skipped: list[str] = []
     absent: list[str] = []
@@ -346,7 +333,7 @@ def _clear_hiding_flags(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
     for flag, paths in (("assume-unchanged", assumed), ("skip-worktree", skipped)):
         if paths:
             repo.git("update-index", f"--no-{flag}", "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
-    return _Flagged(files=tuple(files), submodules=tuple(submodules), absent=tuple(sorted(absent)))
+    return tuple(files), tuple(submodules), tuple(sorted(absent))
 
 
 def _changes_inside(submodule: Path) -> tuple[str, ...]:

@@ -283,7 +283,7 @@ def _read_tree(worktree: Worktree, commit: str) -> None:
 
 INCLUDE_FILE = ".worktreeinclude"
 PRIVATE = frozenset({".clean_room", ".git"})
-"""Folders that no pattern can include."""
+"""Folders of git and of this program (its record, and the key that hides secrets), which no pattern can include."""
 BATCH = 500
 """Paths in one command line."""
 
@@ -305,12 +305,7 @@ def included_files(repo: Repository) -> tuple[str, ...]:
             *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"), *named[at : at + BATCH]
         )
         found.update(names(ignored))
-    return tuple(sorted(path for path in found if not _is_private(path)))
-
-
-def _is_private(path: str) -> bool:
-    """Whether the file belongs to git or to this program: its record, and the key that hides secrets."""
-    return any(part.casefold() in PRIVATE for part in path.split("/"))
+    return tuple(sorted(path for path in found if PRIVATE.isdisjoint(path.casefold().split("/"))))
 
 
 KEPT_OUT = (".clean_room",)
@@ -379,7 +374,10 @@ NEEDED = (
 
 def written_files(repo: Repository) -> dict[str, bytes]:
     """The files of a stand-in for `.git`: the configuration, the refs, and the boundary of a shallow history."""
-    found = {"config": bare_configuration(repo), "packed-refs": _list_refs(repo)}
+    found = {
+        "config": bare_configuration(repo),
+        "packed-refs": repo.git("for-each-ref", "--format=%(objectname) %(refname)", *SHOWN_REFS),
+    }
     try:
         ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
     except OSError:
@@ -407,7 +405,3 @@ def bare_configuration(repo: Repository) -> bytes:
         if key in NEEDED and value.isalnum():
             lines.append(f"[{section}]\n\t{name} = {value}\n")
     return "".join(lines).encode()
-
-
-def _list_refs(repo: Repository) -> bytes:
-    return repo.git("for-each-ref", "--format=%(objectname) %(refname)", *SHOWN_REFS)

@@ -39,10 +39,6 @@ class Tree(Struct, frozen=True, kw_only=True, dict=True):
     only: frozenset[str] = frozenset()
     """The files that the user allows to be changed, besides tests; empty: all."""
 
-    def at(self, commit: str) -> "Tree":
-        """The tree of another commit."""
-        return Tree(repo=self.repo, commit=commit, converted=self.converted, only=self.only)
-
     @cached_property
     def paths(self) -> frozenset[str]:
         """The regular files of the tree."""

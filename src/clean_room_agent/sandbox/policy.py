@@ -21,6 +21,11 @@ USER = 1000
 """The user's id inside, even if it is root outside."""
 NAME = "cra"
 GIT = Path("/run/cra-git")
+NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--unshare-net", "--disable-userns", "--die-with-parent", "--new-session"),
+    *("--hostname", NAME, "--uid", str(USER), "--gid", str(USER), "--cap-drop", "ALL"),
+)
 ETC = (
     *("alternatives", "ca-certificates", "debian_version", "fonts", "ld.so.cache", "ld.so.conf"),
     *("ld.so.conf.d", "locale.alias", "localtime", "magic", "mime.types", "nsswitch.conf", "os-release"),
@@ -122,7 +127,7 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
         steps.append(_bind_step(policy.reports, policy.reports, "--bind"))
     ordered = sorted(steps, key=lambda step: len(step.at.parts))
     return [
-        *_namespace_arguments(),
+        *NAMESPACES,
         *_system_arguments(),
         *_proc_and_devices(policy),
         *(argument for step in ordered for argument in step.arguments),
@@ -146,14 +151,6 @@ def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[P
                 if _is_in(name, source) and name.is_socket()
             }
         )
-    )
-
-
-def _namespace_arguments() -> tuple[str, ...]:
-    return (
-        *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-        *("--unshare-net", "--disable-userns", "--die-with-parent", "--new-session"),
-        *("--hostname", NAME, "--uid", str(USER), "--gid", str(USER), "--cap-drop", "ALL"),
     )
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field, structs
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.artifacts.test_results import RED, Failure, Reading, TestReport, merge, together
+from clean_room_agent.artifacts.test_results import RED, Reading, TestReport, merge, together
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.folders import remove_tree
 from clean_room_agent.git.worktree import Worktree, reset_worktree
@@ -518,7 +518,8 @@ def _test_run_of(
     shown = normalise(first_and_last_lines(output), roots)
 
     tree = SourceTree(roots[0])
-    ordered = sorted(reading.failures, key=_uncollected_first)
+    # Files that could not be collected (no test part in the name) first, then by name.
+    ordered = sorted(reading.failures, key=lambda one: ("::" in one.name or " > " in one.name, one.name))
     described = [
         describe(failure, roots, tree, with_values=place < MAX_DESCRIBED)
         for place, failure in enumerate(ordered[:MAX_EXPLAINED])
@@ -542,11 +543,6 @@ def _test_run_of(
         failing=tuple(test for test, _ in described),
         frames=frames,
     )
-
-
-def _uncollected_first(failure: Failure) -> tuple[bool, str]:
-    """Files that could not be collected (no test part in the name) first, then by name."""
-    return ("::" in failure.name or " > " in failure.name, failure.name)
 
 
 def _excerpt(text: str) -> str:

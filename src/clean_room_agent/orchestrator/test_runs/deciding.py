@@ -158,13 +158,13 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
     def _decides_anew(self, path: str) -> bool:
         """Whether a new file does."""
         helps = is_test_path(path) and (
-            self._is_missing(path) if is_code(path) else self._is_beside_tests(path)
+            _is_one_of(path, self.trace.missing) if is_code(path) else self._is_beside_tests(path)
         )
         return (
             helps
             or _folder_and_suffix(path) in self._data_folders_and_suffixes
-            or self._is_optional(path)
-            or self._is_script(path)
+            or _is_one_of(path, self._optional_modules)
+            or path in scripts_of(self.commands, self.paths | {path}, self.read)
         )
 
     def holds_tests(self, path: str) -> bool:
@@ -231,23 +231,15 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         taken = f"{stem}.json"
         return taken if taken in others and any(map(loaded.search, self._test_and_product_text)) else ""
 
-    def _is_optional(self, path: str) -> bool:
-        """Whether tests do without the new module if it is not there."""
-        return _is_one_of(path, self._optional_modules)
-
     @cached_property
     def _optional_modules(self) -> frozenset[str]:
-        """The names of modules that tests try to import."""
+        """The names of modules that tests try to import, and do without."""
         files = [path for path in sorted(self.paths) if path.endswith(".py") and _is_tests(path)]
         return frozenset(
             name
             for path in files[:MAX_TEXTS]
             for name in _tried_imports(self.read(path), posixpath.dirname(path))
         )
-
-    def _is_script(self, path: str) -> bool:
-        """Whether the test commands would run the new file, or read it as a script."""
-        return path in scripts_of(self.commands, self.paths | {path}, self.read)
 
     def _helps_tests(self, path: str) -> bool:
         """Whether tests import the module, no product code does, and it judges or uses a runner."""
@@ -269,10 +261,6 @@ class Deciding(Struct, frozen=True, kw_only=True, dict=True):
         """Whether the file is in a folder for tests that holds some; `spec/` may hold descriptions of the product."""
         folder = folder_of_tests(path)
         return folder != "" and any(one.startswith(folder) and is_test_module(one) for one in self.paths)
-
-    def _is_missing(self, path: str) -> bool:
-        """Whether the new file would be found by a name that the tests looked for in vain, as an optional helper is."""
-        return _is_one_of(path, self.trace.missing)
 
     def _is_named_by_tests(self, path: str) -> bool:
         """Whether the text of a test has the file's name, and that of no product code: a program that tests start may read
