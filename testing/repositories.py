@@ -117,7 +117,7 @@ def commit_change(repo: Repository, files: Mapping[str, bytes | None], base: str
     changes = {
         path: None if data is None else FileChange(data=data, mode=FILE) for path, data in files.items()
     }
-    return commit_files(repo, base or repo.head, changes, "Change", None)
+    return commit_files(repo, base or repo.head, changes, "Change")
 
 
 def write(top: Path, files: Files) -> None:

@@ -111,7 +111,7 @@ def make_applied(folder: Path) -> Project:
     repositories.git(top, "add", "-A")
     repositories.git(top, "commit", "-q", "-m", "Links")
     repo = open_repository(top)
-    result = commit_files(repo, repo.head, CHANGES | LINKS, "Change", None)
+    result = commit_files(repo, repo.head, CHANGES | LINKS, "Change")
     write_ref(repo, f"refs/cra/{TASK}/head", result, repo.zero)
     workspace = Workspace(repo=top)
     workspace.create()

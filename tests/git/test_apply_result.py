@@ -74,14 +74,14 @@ def test_crlf_files_take_a_change(tmp_path: Path, setting: str) -> None:
 
 
 def test_a_mode_change_is_applied(repo: Repository) -> None:
-    made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m", None)
+    made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m")
     assert applied(repo, repo.head, made) == ("a.py",)
     assert (repo.top / "a.py").stat().st_mode & 0o111
 
 
 def test_a_mode_alone_is_changed_and_changed_back(repo: Repository) -> None:
     (repo.top / "a.py").chmod(0o640)
-    made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m", None)
+    made = commit_files(repo, repo.head, {"a.py": FileChange(data=b"1\n2\n3\n", mode=EXECUTABLE)}, "m")
     modes = [(repo.top / "a.py").stat().st_mode & 0o777]
     for undo in (False, True):
         assert applied(repo, repo.head, made, undo=undo) == ("a.py",)
@@ -157,7 +157,7 @@ def test_binary_files_and_links_are_applied(tmp_path: Path) -> None:
         "link": FileChange(data=b"a.bin", mode=LINK),
         "sp ace/\n.bin": FileChange(data=b"\0d", mode=FILE),
     }
-    made = commit_files(repo, repo.head, files, "Change", None)
+    made = commit_files(repo, repo.head, files, "Change")
     assert applied(repo, repo.head, made) == ("a.bin", "b.bin", "link", "sp ace/\n.bin")
     assert (top / "a.bin").read_bytes() == b"\0\2" * 700
     assert (top / "a.bin").stat().st_mode & 0o111

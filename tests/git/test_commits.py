@@ -79,7 +79,6 @@ def test_a_commit_is_made_of_the_given_bytes_alone(tmp_path: Path) -> None:
             "link": text(b"a.py", LINK),
         },
         "Do it\n\nTask: t1\n",
-        None,
         date=WHEN,
     )
     assert read_tree(top, made) == {
@@ -95,12 +94,6 @@ def test_a_commit_is_made_of_the_given_bytes_alone(tmp_path: Path) -> None:
     assert fingerprint(top) == before
 
 
-def test_the_author_can_be_given(tmp_path: Path) -> None:
-    repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
-    made = commit_files(repo, repo.head, {"a.py": text(b"x")}, "m", ("Bo", "bo@example.org"), date=WHEN)
-    assert git(repo.top, "show", "-s", "--format=%an <%ae> %cn", made) == "Bo <bo@example.org> Bo"
-
-
 @pytest.mark.parametrize(
     ("setting", "attributes"), [("true", ""), ("false", "* text=auto eol=crlf\n"), ("false", "")]
 )
@@ -114,7 +107,7 @@ def test_line_ends_are_stored_as_git_add_would(tmp_path: Path, setting: str, att
     git(top, "checkout", "--", "lf.txt")
     repo = open_repository(top)
     files = {name: text((top / name).read_bytes().replace(b"2", b"two")) for name in ("lf.txt", "crlf.txt")}
-    made = commit_files(repo, repo.head, files, "m", None)
+    made = commit_files(repo, repo.head, files, "m")
     write(top, {name: change.data for name, change in files.items()})
     git(top, "add", "-A")
     assert git(top, "rev-parse", f"{made}^{{tree}}") == git(top, "write-tree")
@@ -126,7 +119,7 @@ def test_filter_drivers_do_not_run(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "repo", {".gitattributes": "*.bin filter=lock\n", "x.bin": "old"})
     git(top, "config", "filter.lock.clean", f"touch {tmp_path}/ran; cat")
     repo = open_repository(top)
-    made = commit_files(repo, repo.head, {"x.bin": text(b"new")}, "m", None)
+    made = commit_files(repo, repo.head, {"x.bin": text(b"new")}, "m")
     assert read_tree(top, made)["x.bin"] == b"new"
     assert not (tmp_path / "ran").exists()
 
@@ -139,20 +132,20 @@ def test_a_path_that_leaves_the_tree_or_enters_git_is_refused(tmp_path: Path, pa
     repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
     before = fingerprint(tmp_path / "repo")
     with pytest.raises(GitError):
-        commit_files(repo, repo.head, {path: text(b"x")}, "m", None)
+        commit_files(repo, repo.head, {path: text(b"x")}, "m")
     assert fingerprint(tmp_path / "repo") == before
     assert not (tmp_path / "x").exists()
 
 
 def test_nothing_to_change_gives_a_commit_with_the_same_tree(tmp_path: Path) -> None:
     repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
-    made = commit_files(repo, repo.head, {}, "m", None)
+    made = commit_files(repo, repo.head, {}, "m")
     assert changed_paths(repo, repo.head, made) == ()
 
 
 def test_a_file_becomes_a_folder_and_back(tmp_path: Path) -> None:
     repo = open_repository(make_repository(tmp_path / "project", {"a": "text\n"}))
-    made = commit_files(repo, repo.head, {"a": None, "a/b.py": text(b"b = 1\n")}, "message", None)
+    made = commit_files(repo, repo.head, {"a": None, "a/b.py": text(b"b = 1\n")}, "message")
     assert list(list_tree(repo, made)) == ["a/b.py"]
-    back = commit_files(repo, made, {"a": text(b"text\n"), "a/b.py": None}, "message", None)
+    back = commit_files(repo, made, {"a": text(b"text\n"), "a/b.py": None}, "message")
     assert list_tree(repo, back) == list_tree(repo, repo.head)

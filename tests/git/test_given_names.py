@@ -32,7 +32,7 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
     "kept": lambda repo, name: refs.keep_commit(repo, "refs/heads/main", name),
     "branch": lambda repo, name: refs.create_branch(repo, "cra/x", name),
     "synced": refs.sync_commit,
-    "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
+    "commit": lambda repo, name: commit_files(repo, name, {}, "m"),
     "changes": lambda repo, name: list(log.stream_changes(repo.git_dir, name)),
     "walk": lambda repo, name: list(log.walk(repo.top, name)),
     "work tree": lambda repo, name: worktree.add_worktree(repo, name, repo.top.parent / "new", "t"),

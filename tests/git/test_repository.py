@@ -359,7 +359,7 @@ def test_an_attribute_without_an_encoding_is_explained(repo: Repository) -> None
 def test_blobs_are_never_converted(repo: Repository) -> None:
     blob = "ol\u00e9\n".encode()
     changes = {name: FileChange(data=blob, mode=FILE) for name in ("a.txt", "new.txt", "d.py")}
-    made = commit_files(repo, repo.head, changes, "message", None)
+    made = commit_files(repo, repo.head, changes, "message")
     assert [read_blob(repo, made, name) for name in changes] == [blob] * 3
 
 

@@ -23,7 +23,7 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.repository import author_of, open_repository
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Nobody
@@ -197,9 +197,7 @@ def opened_tests(setup: RunnerSetup, task_id: str) -> Iterator[Callable[[str, Ch
     with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
 
         def run(commit: str, changes: Changes) -> Tested:
-            pool.first.checkout(
-                commit_files(repo, commit, changes, "An answer under evaluation\n", author_of(repo))
-            )
+            pool.first.checkout(commit_files(repo, commit, changes, "An answer under evaluation\n"))
             done = pool.first.run_all("answer")
             unfinished = "" if done.report.whole else done.report.problem or "they do not come to their end"
             return Tested(

@@ -117,15 +117,14 @@ def commit_files(
     parent: str,
     files: Mapping[str, FileChange | None],
     message: str,
-    author: tuple[str, str] | None,
     *,
     date: str | None = None,
 ) -> str:
     """Create a commit on `parent` in which `files` are as given (None deletes), and return its id. No ref is moved.
 
     Line endings are stored as `git add` would store them, by the attributes of `parent` and the configuration, so that
-    a checkout gives the same bytes back; filter drivers do not run, and encodings are never converted. `author` is (name, address), by default
-    `author_of(repo)`; `date` is in one of git's formats, by default now.
+    a checkout gives the same bytes back; filter drivers do not run, and encodings are never converted. The author is `author_of(repo)`;
+    `date` is in one of git's formats, by default now.
 
     Raises:
         GitError: a path is not relative, leaves the tree, or is not one that git accepts.
@@ -155,16 +154,12 @@ def commit_files(
         if refused:
             raise GitError(f"git does not accept these names: {', '.join(refused)}")
         tree = one_line(repo.git("write-tree", pins=pins))
-    return _commit_tree(
-        repo, tree, parent, message.encode("utf-8", "replace"), author or author_of(repo), date
-    )
+    return _commit_tree(repo, tree, parent, message.encode("utf-8", "replace"), date)
 
 
-def _commit_tree(
-    repo: Repository, tree: str, parent: str, message: bytes, author: tuple[str, str], date: str | None
-) -> str:
+def _commit_tree(repo: Repository, tree: str, parent: str, message: bytes, date: str | None) -> str:
     arguments = (require_hex(tree), "-p", require_hex(parent), "-F", "-")
-    return one_line(repo.git("commit-tree", *arguments, pins=identity(author, date), input=message))
+    return one_line(repo.git("commit-tree", *arguments, pins=identity(author_of(repo), date), input=message))
 
 
 def _refuse_bad_path(path: str) -> None:
@@ -259,7 +254,7 @@ def _commit(repo: Repository, tree: str) -> str:
     if tree == one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{repo.head}^{{tree}}")):
         return repo.head
     date = one_line(repo.git("show", "-s", "--format=%ct +0000", "--end-of-options", repo.head))
-    return _commit_tree(repo, tree, repo.head, SNAPSHOT_MESSAGE, author_of(repo), date)
+    return _commit_tree(repo, tree, repo.head, SNAPSHOT_MESSAGE, date)
 
 
 def _take_tracked(

@@ -22,7 +22,7 @@ from clean_room_agent.git.history import (
     readable_diff,
 )
 from clean_room_agent.git.refs import keep_commit, land, list_refs, update_ref
-from clean_room_agent.git.repository import CONVERTED, Repository, author_of
+from clean_room_agent.git.repository import CONVERTED, Repository
 from clean_room_agent.orchestrator.spending import Timed, untimed
 
 REGULAR_MODES = frozenset({"100644", "100755"})
@@ -142,7 +142,6 @@ class RunCommits:
         self._refs = f"refs/cra/{task_id}"
         self._interrupts = interrupts
         self._timed = timed
-        self._author: tuple[str, str] | None = None
         self._kept_head: str | None = None
         """What the head's ref names, "" where it does not exist; None before that is looked up. A resumed run is behind it
         until it goes on.
@@ -182,8 +181,7 @@ class RunCommits:
         names a ref for it, below the run's, so that git does not collect it.
         """
         with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
-            self._author = self._author or author_of(self.repo)
-            made = commit_files(self.repo, parent or self.head, files, message, self._author)
+            made = commit_files(self.repo, parent or self.head, files, message)
             return self.keep(made, keep_as) if keep_as else made
 
     def keep(self, commit: str, name: str) -> str:
@@ -208,8 +206,7 @@ class RunCommits:
         """
         with self._interrupts.shield(), self._timed(TimeKind.GIT, "commit"):
             date, message = date_and_message(self.repo, commit)
-            self._author = self._author or author_of(self.repo)
-            return commit_files(self.repo, parent, files, message, self._author, date=date)
+            return commit_files(self.repo, parent, files, message, date=date)
 
     def land(self, branch: str, before: tuple[str, str], commit: str = "") -> str:
         """Put a branch at the head, or at `commit`, and return its name: `branch`, or that with a number appended; see

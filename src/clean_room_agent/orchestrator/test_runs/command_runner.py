@@ -95,7 +95,7 @@ class TestWorktree(Struct, kw_only=True):
         """Reset it to `commit`, without anything that an earlier command left behind."""
         if self.clean_at != commit:
             self.clean_at = ""
-            keep = self.copies.brought if self.copies is not None else ()
+            keep = tuple(self.copies.states) if self.copies is not None else ()
             reset_worktree(self.worktree, commit, keep=keep)
             copy_included(self.root, self.repo_top, self.included)
             self.clean_at = commit

@@ -410,19 +410,13 @@ def _incomparable_reason(baseline: TestRun, final: TestRun, planned: Collection[
         return f"could not be loaded at the start, and changed: {_list_names(changed)}"
     as_before = _as_before(baseline, final, planned)
     for name in (one for one in before.uncounted if one not in as_before):
-        skipped, ran = _tests_below(name, baseline, final)
-        if skipped:
-            return f"could not be loaded at the start, and skipped: {_list_names(skipped)}"
-        if final.report.named and is_of_file(name) and not ran:
+        below = tests_below(name, final)
+        skipped = {test for test in below if final.report.outcomes[test] in {"skipped", "xfailed"}}
+        if new := sorted(skipped - baseline.report.outcomes.keys()):
+            return f"could not be loaded at the start, and skipped: {_list_names(new)}"
+        if final.report.named and is_of_file(name) and skipped == below:
             return f"could not be loaded at the start, and runs no test now: {name}"
     return ""
-
-
-def _tests_below(name: str, baseline: TestRun, final: TestRun) -> tuple[list[str], bool]:
-    """Of a file or folder that could not be loaded: its tests that are skipped now, and whether others run."""
-    below = tests_below(name, final)
-    skipped = {test for test in below if final.report.outcomes[test] in {"skipped", "xfailed"}}
-    return sorted(skipped - baseline.report.outcomes.keys()), len(skipped) < len(below)
 
 
 def tests_below(name: str, run: TestRun) -> frozenset[str]:

@@ -91,8 +91,8 @@ class Copies(Struct):
     how: FolderMode
     turn: bool
     states: dict[str, bytes] = field(default_factory=dict)
-    """By name, for those that were copied: the commit may have some of `names` itself, or the user's tree may lack
-    them.
+    """By name, for those that were copied, which a reset must leave alone: the commit may have some of `names` itself, or the
+    user's tree may lack them.
     """
 
     def bring(self) -> tuple[str, ...]:
@@ -107,11 +107,6 @@ class Copies(Struct):
         after = {name: state_of(self.worktree / name) for name in self.names}
         self.states = {name: state for name, state in after.items() if state != before[name]}
         return told
-
-    @property
-    def brought(self) -> tuple[str, ...]:
-        """Paths that a reset must leave alone, relative to the worktree."""
-        return tuple(self.states)
 
     def renew(self) -> tuple[str, ...]:
         """Restore each copy that changed; returns the names of the renewed ones.
