@@ -15,6 +15,7 @@ from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.folders import temporary_folder
 from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
+from clean_room_agent.git.history import changed_paths
 from clean_room_agent.git.refs import sync_commit, write_ref
 from clean_room_agent.git.repository import (
     ATTRIBUTE,
@@ -230,17 +231,12 @@ def snapshot(
     if commit != repo.head:
         sync_commit(repo, commit)
     write_ref(repo, f"refs/cra/{task_id}/base", commit, repo.zero)
-    changed = names(
-        repo.git(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--end-of-options", repo.head, commit
-        )
-        if commit != repo.head
-        else b""
-    )
     new = set(untracked)
     return Snapshot(
         commit=commit,
-        dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
+        dirty_tracked=tuple(
+            one.path for one in changed_paths(repo, repo.head, commit) if one.path not in new
+        ),
         untracked=tuple(sorted(new)),
         excluded=tuple(sorted({*excluded, *left_out.items()})),
         converted=tuple(sorted(converted)),

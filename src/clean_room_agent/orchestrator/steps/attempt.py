@@ -154,17 +154,13 @@ def ask(
         failures=tuple(one.summary() for one in shown),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
-    sampling = (
-        Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
-        if action.vary or again
-        else None
-    )
+    varied = Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
     return implement(
         run.models,
         package,
         instruction,
         pass_id=pass_id,
-        sampling=sampling,
+        sampling=varied if action.vary or again else None,
         max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
         tag=action.model,
     )

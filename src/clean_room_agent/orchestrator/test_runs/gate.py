@@ -168,11 +168,8 @@ def judge_final(
     newly -= apart
     reason = _run_problem(baseline, final)
     if not reason and final.report.runner == "unknown":
-        reason = (
-            ""
-            if final.end.returncode == 0
-            else f"exit {final.end.returncode}; the runner's output cannot be read"
-        )
+        if final.end.returncode != 0:
+            reason = f"exit {final.end.returncode}; the runner's output cannot be read"
     elif not reason and newly:
         reason = _newly_in_words(sorted(newly), final)
     elif not reason:

@@ -68,10 +68,8 @@ def prepare_links(
             else:
                 _copy(source, worktree, path)
                 turned = _rewrite_paths(worktree, path, repo_top) if turn else 0
-                done.append(
-                    f"{name}: copied"
-                    + (f", {counted(turned, 'file')} turned to the worktree" if turned else "")
-                )
+                more = f", {counted(turned, 'file')} turned to the worktree" if turned else ""
+                done.append(f"{name}: copied{more}")
         except OSError as exc:
             done.append(f"{name}: left out ({exc.strerror}: a link of the repository may be in the way)")
     return tuple(done)
@@ -114,9 +112,8 @@ class Copies(Struct):
         Raises:
             CommandError: a copy cannot be removed or created.
         """
-        changed = tuple(
-            name for name, state in self.states.items() if state_of(self.worktree / name) != state
-        )
+        states = self.states.items()
+        changed = tuple(name for name, state in states if state_of(self.worktree / name) != state)
         for name in changed:
             _remove_path(self.worktree, name)
             prepare_links(self.worktree, self.repo_top, (name,), how=self.how, turn=self.turn)
@@ -264,8 +261,7 @@ def _rewrite_paths(worktree: Path, path: str, repo_top: Path) -> int:
                 continue
             moved = ours.sub(lambda _: os.fsencode(worktree), data)
             if moved != data:
-                write_bytes(
-                    worktree, inner, moved, mode=stat.S_IMODE(status(worktree, inner).st_mode) & 0o777
-                )
+                mode = stat.S_IMODE(status(worktree, inner).st_mode) & 0o777
+                write_bytes(worktree, inner, moved, mode=mode)
                 turned += 1
     return turned

@@ -167,22 +167,16 @@ def _ignored_module_files(
         if anywhere == name:
             if name in ignored:
                 yield ignored[name]
-        elif not any(module == anywhere or module.endswith(f"/{anywhere}") for module in modules):
-            yield from (
-                path
-                for module, path in ignored.items()
-                if module == anywhere or module.endswith(f"/{anywhere}")
-            )
+        elif not any(f"/{module}".endswith(f"/{anywhere}") for module in modules):
+            yield from (path for module, path in ignored.items() if f"/{module}".endswith(f"/{anywhere}"))
 
 
 def _python_modules(path: str, text: str) -> Iterator[str]:
     for found in FROM.finditer(text):
         base = found["module"].replace(".", "/")
         if found["dots"]:
-            folder = posixpath.normpath(
-                posixpath.join(posixpath.dirname(path), *[".."] * (len(found["dots"]) - 1))
-            )
-            base = posixpath.normpath(posixpath.join(folder, base))
+            above = [".."] * (len(found["dots"]) - 1)
+            base = posixpath.normpath(posixpath.join(posixpath.dirname(path), *above, base))
         else:
             base = f"*/{base}"
         yield base
@@ -244,23 +238,17 @@ def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str])
     """
     unloaded = [name for name in newly_failing if is_of_file(name)]
     if unloaded:
-        failing = next(
-            (test for test in after.failing if test.name in unloaded), FailingTest(name=unloaded[0])
-        )
-        files = [files_meant(name)[0] for name in unloaded]
-        return _describe_broken_import(
-            _find_error(failing.message) or _find_error(after.end.excerpt), failing, after, files
-        )
+        named = (test for test in after.failing if test.name in unloaded)
+        failing = next(named, FailingTest(name=unloaded[0]))
+        error = _find_error(failing.message) or _find_error(after.end.excerpt)
+        return _describe_broken_import(error, failing, after, [files_meant(name)[0] for name in unloaded])
     ended = not after.report.whole and not after.report.outcomes and not after.end.timed_out
     if not ended or not before.report.whole:
         return ""
     error = _find_error(after.report.problem) or _find_error(after.end.excerpt)
     frame = after.frames[0] if after.frames else StackFrame(path="")
-    return (
-        _describe_broken_import(error, FailingTest(name="", path=frame.path, line=frame.line), after, [])
-        if error
-        else ""
-    )
+    failing = FailingTest(name="", path=frame.path, line=frame.line)
+    return _describe_broken_import(error, failing, after, []) if error else ""
 
 
 def nothing_loads(run: TestRun) -> tuple[str, str, int]:
@@ -270,20 +258,16 @@ def nothing_loads(run: TestRun) -> tuple[str, str, int]:
     outcomes, excerpt = run.report.outcomes, run.end.excerpt
     red = run.red()
     lacking = bool(run.failing) and all(ABSENT.search(test.message) for test in run.failing)
-    if (
-        red
-        and (lacking or all(map(is_of_file, red)))
-        and not run.green()
-        and (run.report.named or not run.report.passed)
-    ):
+    unloaded = bool(red) and (lacking or all(map(is_of_file, red)))
+    if unloaded and not run.green() and (run.report.named or not run.report.passed):
         failing = next(iter(run.failing), FailingTest(name=min(red)))
         error = _error_or_absence(failing.message) or _error_or_absence(excerpt)
         return error or f"{failing.name} cannot be loaded", *_error_location(error, failing, run)
     is_broken = not outcomes and not run.end.timed_out and run.end.returncode != 0
     error = _error_or_absence(excerpt) if is_broken else ""
-    return (
-        (error, *_error_location(error, FailingTest(name=""), run)) if ABSENT.search(error) else ("", "", 0)
-    )
+    if not ABSENT.search(error):
+        return "", "", 0
+    return error, *_error_location(error, FailingTest(name=""), run)
 
 
 def _error_or_absence(text: str) -> str:
