@@ -4,7 +4,7 @@ from clean_room_agent.orchestrator.changed_tests import tampering
 
 
 def diff(path: str, line: str) -> str:
-    return f"--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n unchanged\n-old\n+{line}\n"
+    return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,3 @@\n unchanged\n-old\n+{line}\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Code that replaces JavaScript's assertions is found in the diff, since no report
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.run import names_file
 from clean_room_agent.orchestrator.test_runs.deciding import Deciding
 from clean_room_agent.paths import is_ci, is_test_configuration, is_test_module, is_test_path
+from clean_room_agent.unified_diff import file_diffs
 
 Kind = Literal["test", "test support", "test configuration", "CI"]
 """Test support is what tests use: their helpers and data, and the scripts that run them."""
@@ -145,19 +146,9 @@ def tampering(diff: str) -> tuple[str, ...]:
     in order.
     """
     return tuple(
-        f"{path}: {line.strip()}"
-        for path, line in _added_lines(diff.split("\n"))
-        if SCRIPT.search(path)
-        and not is_test_path(path)
-        and not is_test_configuration(path)
-        and TAMPERING.search(line)
+        f"{file.path}: {line.text.strip()}"
+        for file in file_diffs(diff)
+        if SCRIPT.search(file.path) and not is_test_path(file.path) and not is_test_configuration(file.path)
+        for line in file.lines
+        if line.kind == "added" and TAMPERING.search(line.text)
     )
-
-
-def _added_lines(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
-    path = ""
-    for line in lines:
-        if line.startswith("+++ "):
-            path = line.removeprefix("+++ ").removeprefix("b/").rstrip("\t")
-        elif line.startswith("+"):
-            yield path, line[1:]

@@ -34,33 +34,32 @@ def run_baseline(run: Run) -> TestRun:
     runner, task_id = run.tests, run.task.task_id
     further: list[TestRun] = []
     entry = run.journal.entry(task_id, "baseline", TestRun)
-    if entry.value is None:
-        found = _complete_base_run(run, runner.run_all("baseline"), further)
-        try:
-            _require_standard(run, found, "test_command")
-        except ConfigError:
-            note_tests(run, found, "baseline", success=False)
-            raise
-        entry.keep(found)
     tests = entry.value
-    assert tests is not None
+    if tests is None:
+        tests = _complete_base_run(run, runner.run_all("baseline"), further)
+        try:
+            _require_standard(run, tests, "test_command")
+        except ConfigError:
+            note_tests(run, tests, "baseline", success=False)
+            raise
+        entry.keep(tests)
     note_tests(run, tests, "baseline", success=tests.report.whole and tests.end.returncode == 0)
     for one in further:
         note_tests(run, one, "recheck", success=one.report.whole)
     run.progress.trace = tests.trace
-    standard = tests
+    standard: TestRun | None = tests
     if not runner.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
         quick = run.journal.entry(task_id, "baseline_of_steps", TestRun)
-        if quick.value is None:
+        standard = quick.value
+        if standard is None:
             runner.checkout(run.commits.base)
             further = []
-            found = _complete_base_run(run, runner.run_step(), further)
+            standard = _complete_base_run(run, runner.run_step(), further)
             for one in further:
                 note_tests(run, one, "recheck", success=one.report.whole)
-            _require_standard(run, found, "step_test_command")
-            quick.keep(found)
-        standard = quick.value or tests
+            _require_standard(run, standard, "step_test_command")
+            quick.keep(standard)
     run.progress.at_base = run.progress.accepted = standard
     return tests
 
