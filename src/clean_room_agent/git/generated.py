@@ -48,12 +48,8 @@ def split_generated(
 ) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
     """The untracked paths outside of generated folders, in order; and these folders, by path.
 
-    A folder with a tracked file anywhere in it is the repository's own and stays; the top folder always does.
-
-    Args:
-        top: where the paths begin.
-        tracked: what git has in its index; read only where a folder has the signs of a generated one.
-        untracked: what git lists besides those and does not ignore; other repositories end in a slash.
+    A folder with a tracked file anywhere in it is the repository's own and stays; the top folder always does. `tracked` is read
+    only where a folder has the signs of a generated one; of `untracked`, other repositories end in a slash.
     """
     folders = _Folders(top, tracked)
     kept = tuple(path for path in untracked if folders.around(path.rstrip("/").rpartition("/")[0]) is None)

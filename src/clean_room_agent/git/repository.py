@@ -324,7 +324,6 @@ def remote_url(top: Path) -> str | None:
 
 
 def _config_entries(top: Path, pattern: str) -> list[tuple[str, str]]:
-    """The configuration's keys that match, with their values."""
     found = names(git("config", "-z", "--get-regexp", pattern, cwd=top, ok=(0, 1)))
     return [entry.partition("\n")[::2] for entry in found]
 

@@ -209,7 +209,6 @@ class RunRecorder:
         )
 
     def _is_recorded(self, header: PassHeader, end: PassEnd) -> bool:
-        """Whether the pass's outcome is recorded already."""
         row = self._record.write(passes.get_task_run, header.pass_id)
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 

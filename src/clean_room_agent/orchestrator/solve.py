@@ -152,7 +152,6 @@ def _at_base(run: Run) -> "GoalsAtBase | None":
 
 
 def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") -> bool:
-    """Whether the task was done without a plan."""
     if run.limits.solve.route == "planned" or at_base is None:
         return False
     from clean_room_agent.orchestrator.direct.route import go_direct
@@ -168,7 +167,6 @@ def _drop_hints(run: Run, standard: TestRun | None) -> None:
 
 
 def _follow_plan(run: Run, plan: PartPlan) -> None:
-    """Follow a reviewed plan, without adjustment."""
     part = Part(id=plan.part_id, description=plan.task_summary)
     run.progress.plan.total_parts = 1
     _note_planned(run, plan)

@@ -72,20 +72,20 @@ class Budget:
 
     def spent(self) -> str:
         """Which budget is used up; "" while none is."""
-        limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
-        if spent.calls >= limits.max_calls:
-            return f"{counted(spent.calls, 'model call')} (max_calls = {limits.max_calls})"
-        if spent.tokens >= limits.max_tokens:
-            return f"{counted(spent.tokens, 'token')} (max_tokens = {limits.max_tokens})"
-        if minutes >= limits.max_minutes:
-            return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
-        return ""
+        return next((words for used, most, words in self._used() if used >= most), "")
 
     def share(self) -> float:
         """The used share of the budget that is most used up; 1 is all."""
+        return max(used / most for used, most, _ in self._used())
+
+    def _used(self) -> tuple[tuple[float, float, str], ...]:
+        """(how much is used, how much may be, in words) of each budget."""
         limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
-        return max(
-            spent.calls / limits.max_calls, spent.tokens / limits.max_tokens, minutes / limits.max_minutes
+        calls, tokens = counted(spent.calls, "model call"), counted(spent.tokens, "token")
+        return (
+            (spent.calls, limits.max_calls, f"{calls} (max_calls = {limits.max_calls})"),
+            (spent.tokens, limits.max_tokens, f"{tokens} (max_tokens = {limits.max_tokens})"),
+            (minutes, limits.max_minutes, f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"),
         )
 
 

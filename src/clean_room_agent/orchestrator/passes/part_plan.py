@@ -225,6 +225,5 @@ def _with_first_finds(run: Run, package: ContextPackage) -> ContextPackage:
 
 
 def _covers(one: ContextItem, other: ContextItem) -> bool:
-    """Whether the item shows all lines of the other."""
     inside = one.start_line <= other.start_line and other.end_line <= one.end_line
     return one.path == other.path and inside and one.detail in {"primary", "supporting"}

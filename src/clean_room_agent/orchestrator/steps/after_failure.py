@@ -88,7 +88,6 @@ def _situation(run: Run, job: StepJob, history: StepHistory) -> Situation:
 
 
 def _shown_in_part(run: Run, job: StepJob, history: StepHistory) -> RefinementRequest | None:
-    """The step's files that may still be shown whole."""
     package = history.package
     if package is None:
         return None

@@ -278,7 +278,6 @@ def _unusable_outcome(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
 def _apply_within_rules(
     run: Run, job: StepJob, package: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
 ) -> Applied:
-    """Apply the edits to `tree`, within the rules of the step."""
     texts, uneditable = tree.texts(paths_named(edits))
     rules = EditRules(
         targets=job.step.target_files,

@@ -83,7 +83,6 @@ def record_attempt(run: Run, current: Pass, checked: CheckedAttempt, number: int
 
 
 def _validation_row(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRow | None:
-    """The test run of an attempt; None if there was none."""
     judgment = checked.attempt.judgment
     if judgment is None:
         return None
@@ -273,5 +272,4 @@ def _count_agreeing(one: RankedAttempt, others: Sequence[RankedAttempt]) -> int:
 
 
 def _change_size(one: RankedAttempt) -> tuple[int, int]:
-    """The number of changed lines, and of characters."""
     return sum(line.startswith(("+", "-")) for line in one.diff.splitlines()), len(one.diff)

@@ -114,13 +114,8 @@ def missing_after_tests(
 def not_shown_whole(
     step: PlanStep, package: ContextPackage, sizes: Mapping[str, int]
 ) -> RefinementRequest | None:
-    """The files that the step modifies, and that the context shows only in part although it has space for all; None if
-    there are none.
-
-    Args:
-        step: whose files may be shown.
-        package: the newest attempt's context.
-        sizes: tokens of each file that can be shown.
+    """The files that the step modifies, and that the newest attempt's context shows only in part although it has space for
+    all; None if there are none. `sizes` are the tokens of each file that can be shown.
     """
     whole = {item.path for item in package.primary() if item.symbol is None}
     left = package.budget.context_window - package.budget.reserved_tokens - package.budget.used_tokens

@@ -227,7 +227,6 @@ def _make_attempts(
 def _open_attempt_pass(
     run: Run, job: StepJob, action: Action, number: int, entry: JournalEntry[CheckedAttempt]
 ) -> Pass:
-    """Open the pass of the attempt."""
     plan = run.progress.plan
     count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
     title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
@@ -349,6 +348,5 @@ def _pass_id(run: Run, job: StepJob, number: int) -> str:
 
 
 def _attempt_inputs(run: Run, job: StepJob, history: StepHistory) -> tuple[str, ...]:
-    """What the next attempt is made from."""
     earlier = (attempt.change.commit for attempt in history.attempts)
     return (run.commits.head, job.step.model_dump_json(), *earlier)

@@ -207,16 +207,16 @@ def judge_restored(
     if restored.report.runner == "unknown":
         reason = "" if restored.end.returncode == 0 else f"exit {restored.end.returncode}"
         return StepVerdict(passed=not reason, reason=reason)
-    if not (baseline.report.named and final.report.named and restored.report.named):
-        lost = tuple(sorted(restored.red() - final.red() - set(unstable)))
-        reason = f"failing: {_list_names(lost)}" if lost else _fewer_passing(baseline, restored, planned)
-        return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
-    due = baseline.green() | (baseline.red() & final.green())
-    lost = tuple(sorted(name for name in due - restored.green() - set(unstable) if not is_in(name, planned)))
-    if lost:
-        return StepVerdict(passed=False, newly_failing=lost, reason=f"failing: {_list_names(lost)}")
-    reason = _only_restored(baseline, final, restored)
-    return StepVerdict(passed=not reason, reason=reason)
+    if baseline.report.named and final.report.named and restored.report.named:
+        due = baseline.green() | (baseline.red() & final.green())
+        failing = {name for name in due - restored.green() if not is_in(name, planned)}
+        reason = _only_restored(baseline, final, restored)
+    else:
+        failing = restored.red() - final.red()
+        reason = _fewer_passing(baseline, restored, planned)
+    lost = tuple(sorted(failing - set(unstable)))
+    reason = f"failing: {_list_names(lost)}" if lost else reason
+    return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
 
 
 def _only_restored(baseline: TestRun, final: TestRun, restored: TestRun) -> str:
@@ -384,7 +384,6 @@ def _hidden_failures(baseline: TestRun, final: TestRun, unstable: Collection[str
 
 
 def _not_run(run: TestRun) -> int:
-    """How many tests were found and neither passed nor failed."""
     return (run.report.collected or 0) - run.report.passed - len(run.red())
 
 
@@ -495,7 +494,6 @@ def _reason_of_complete(final: TestRun, unstable_red: Collection[str]) -> str:
 
 
 def _newly_in_words(names: Sequence[str], after: TestRun) -> str:
-    """Which tests fail newly, and which are missing."""
     missing = [name for name in names if after.report.named and name not in after.report.outcomes]
     failing = [name for name in names if name not in missing]
     told = [f"newly failing: {_list_names(failing)}"] if failing else []

@@ -229,12 +229,8 @@ MAX_FILES = 3
 
 
 def broken_import(before: TestRun, after: TestRun, newly_failing: Sequence[str]) -> str:
-    """Which import the edits between the two runs broke, in one line; "" if none.
-
-    Args:
-        before: the last accepted state.
-        after: the state with the edits.
-        newly_failing: names in `after`, of tests and of files.
+    """Which import the edits between the two runs broke, in one line; "" if none. `newly_failing` are names in `after`, of tests
+    and of files.
     """
     unloaded = [name for name in newly_failing if is_of_file(name)]
     if unloaded:

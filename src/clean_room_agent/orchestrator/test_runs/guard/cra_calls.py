@@ -411,7 +411,6 @@ _before: "list[Any]" = []
 
 
 def _global_trace(frame: "Any", _event: str, _arg: "Any") -> "Any":
-    """The global function."""
     call = None
     try:
         place = known(frame.f_code)
