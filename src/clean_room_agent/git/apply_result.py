@@ -58,7 +58,8 @@ def _apply_changes(repo: Repository, old: str, new: str, words: _ApplyWords) -> 
     repo = as_configured_now(repo)
     before, after = list_tree(repo, old), list_tree(repo, new)
     changed = changed_paths(repo, old, new)
-    submodules = [entry.path for entry in changed if GITLINK in _modes(before, after, entry.path)]
+    links = {path for tree in (before, after) for path, entry in tree.items() if entry.mode == GITLINK}
+    submodules = [entry.path for entry in changed if entry.path in links]
     if submodules:
         raise words.refusal("submodules change", submodules, "update them yourself: git submodule update")
     paths = {entry.path for entry in changed}
@@ -82,12 +83,6 @@ def _apply_changes(repo: Repository, old: str, new: str, words: _ApplyWords) -> 
         files = {entry.path: wanted[entry.path] for entry in todo}
         update_tree(repo.top, files, seen, what=words.what)
     return tuple(entry.path for entry in todo)
-
-
-def _modes(before: Mapping[str, TreeEntry], after: Mapping[str, TreeEntry], path: str) -> tuple[str, str]:
-    """The modes of the path in both commits, "" where it is missing."""
-    old, new = before.get(path), after.get(path)
-    return "" if old is None else old.mode, "" if new is None else new.mode
 
 
 def _path_state(top: Path, path: str) -> str:

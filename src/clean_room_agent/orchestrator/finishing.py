@@ -323,11 +323,7 @@ def _command_run(run: Run, command: str, which: str, commit: str) -> CommandRun:
 def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict) -> None:
     if not (touched or verdict.gone or verdict.skipped):
         return
-    account = {
-        "files": [to_plain(one) for one in touched],
-        "gone": verdict.gone,
-        "skipped": verdict.skipped,
-    }
+    account = {"files": [to_plain(one) for one in touched], "gone": verdict.gone, "skipped": verdict.skipped}
     run.recorder.event(run.task.task_id, EventKind.TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
 
 

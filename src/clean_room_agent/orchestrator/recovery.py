@@ -17,14 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import RefinementRequest
-from clean_room_agent.artifacts.outcomes import (
-    ENDS_RUN,
-    Action,
-    AttemptOutcome,
-    DoctorDecision,
-    Drawn,
-    Form,
-)
+from clean_room_agent.artifacts.outcomes import ENDS_RUN, Action, AttemptOutcome, DoctorDecision, Drawn, Form
 from clean_room_agent.execute.implement import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.run_config import Category, RecoveryConfig, Rule
 
@@ -63,10 +56,7 @@ MOST_COMPARED = 500
 PLACEHOLDERS = (
     (re.compile(r"""(?<!\w)'(?:[^'\\\n]|\\.)*'(?!\w)|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`"""), "<value>"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "<address>"),
-    (
-        re.compile(r"\b(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d:\d\d(?:\.\d+)?\b|\b\d{4}-\d\d-\d\d\b"),
-        "<time>",
-    ),
+    (re.compile(r"\b(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d:\d\d(?:\.\d+)?\b|\b\d{4}-\d\d-\d\d\b"), "<time>"),
     (re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?|minutes?)\b"), "<time>"),
     (re.compile(r"(?:[\w.@~+-]*/)+[\w.@+-]+|\b[\w-]+\.(?:pyi?|[cm]?[jt]sx?)\b"), "<path>"),
     (re.compile(r"\blines? \d+(?:-\d+)?|(?<=>):\d+(?::\d+)?"), "<line>"),

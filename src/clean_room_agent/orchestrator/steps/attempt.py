@@ -26,10 +26,7 @@ from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.run import Run, is_asked
-from clean_room_agent.orchestrator.steps.missing_context import (
-    missing_after_refusal,
-    unshown_targets,
-)
+from clean_room_agent.orchestrator.steps.missing_context import missing_after_refusal, unshown_targets
 from clean_room_agent.orchestrator.task_evidence import task_evidence
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 from clean_room_agent.orchestrator.test_runs.results import TestRun

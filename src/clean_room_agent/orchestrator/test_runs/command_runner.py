@@ -199,12 +199,7 @@ class CommandRunner(Struct, kw_only=True):
             return self.names.of(self._run_test_command(command, seconds=seconds))
 
     def run_observed(
-        self,
-        command: str,
-        asked: Callable[[str], str],
-        *,
-        seconds: float,
-        left_out: Collection[str] = (),
+        self, command: str, asked: Callable[[str], str], *, seconds: float, left_out: Collection[str] = ()
     ) -> TestRun:
         """Run a command for at most `seconds`, without those tests and files, and have the functions that run recorded beside
         the report: `asked` says what, for the path at which the tree then stands. The observer is not notified.

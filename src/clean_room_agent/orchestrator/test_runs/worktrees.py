@@ -119,11 +119,7 @@ def set_up_sandbox(setup: RunnerSetup, worktree: Worktree, report: Path) -> Sand
             )
         because = f" ({found.reason}; {found.remedy})" if found.reason else ""
     copies = Copies(
-        worktree=worktree.path,
-        repo_top=top,
-        names=links,
-        how=setup.worktree.without_sandbox,
-        turn=True,
+        worktree=worktree.path, repo_top=top, names=links, how=setup.worktree.without_sandbox, turn=True
     )
     done = copies.bring()
     return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
