@@ -183,11 +183,7 @@ def _called_binary(
 
 
 def _read_objects(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
-    """The output of git about `objects` (full names); cached, since objects never change.
-
-    Raises:
-        GitError: git failed, or one of them is not an object id.
-    """
+    """The output of git about `objects` (full names); cached, since objects never change."""
     for name in objects:
         require_hex(name)
     return _read_once(repo, *arguments)

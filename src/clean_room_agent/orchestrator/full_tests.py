@@ -65,11 +65,7 @@ def run_baseline(run: Run) -> TestRun:
 
 
 def _require_standard(run: Run, found: TestRun, key: str) -> None:
-    """Check that a run of the base, of the command `key`, can be the standard for what follows.
-
-    Raises:
-        ConfigError: as `run_baseline`.
-    """
+    """Check that a run of the base, of the command `key`, can be the standard for what follows, as `run_baseline` says."""
     runner = run.tests
     require_judging(found, runner.config, key, sandboxed=runner.sandbox is not None)
     if not found.green() and found.end.returncode != 0:

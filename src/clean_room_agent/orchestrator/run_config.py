@@ -39,16 +39,8 @@ FolderMode = Literal["copy", "link"]
 FolderModeInside = Literal["mount", "copy"]
 SandboxMode = Literal["auto", "bwrap", "none"]
 DEFAULT_PROTECTED = (
-    ".env",
-    ".env.*",
-    ".envrc",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    "*.pem",
-    "*.key",
-    "id_rsa*",
-    "id_ed25519*",
+    *(".env", ".env.*", ".envrc", ".netrc", ".npmrc", ".pypirc"),
+    *("*.pem", "*.key", "id_rsa*", "id_ed25519*"),
 )
 
 

@@ -198,11 +198,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             return done, "exit-code" in told
 
     def _refuse_links(self) -> None:
-        """Refuse mounts through symbolic links in the tree, which an earlier command may have created.
-
-        Raises:
-            CommandError: there is one.
-        """
+        """Refuse mounts through symbolic links in the tree, which an earlier command may have created."""
         for _, place in self.policy.mounts:
             if not place.is_relative_to(self.policy.at):
                 continue

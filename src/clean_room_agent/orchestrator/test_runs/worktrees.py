@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import Struct
@@ -233,11 +232,7 @@ class WorktreePool:
         return self._open_runner(worktree, report)[0]
 
     def run_step_at(self, commits: Sequence[str]) -> list[TestRun]:
-        """Run the command that judges attempts at `commits`, as `at_each` does.
-
-        Raises:
-            What the first of them, in order, raised; and KeyboardInterrupt: the others are killed.
-        """
+        """Run the command that judges attempts at `commits`, as `at_each` does."""
         first = self.first
         if len(commits) <= 1 or first.config.parallel == 1:
             return self.at_each(commits, CommandRunner.run_step)
@@ -278,9 +273,7 @@ class WorktreePool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._cleanup.close()
 
     def _add_worktree(self, place: Path) -> tuple[Worktree, Path]:
