@@ -209,7 +209,7 @@ def judge_restored(
         return StepVerdict(passed=not reason, reason=reason)
     if baseline.report.named and final.report.named and restored.report.named:
         due = baseline.green() | (baseline.red() & final.green())
-        failing = {name for name in due - restored.green() if not is_in(name, planned)}
+        failing = frozenset(name for name in due - restored.green() if not is_in(name, planned))
         reason = _only_restored(baseline, final, restored)
     else:
         failing = restored.red() - final.red()

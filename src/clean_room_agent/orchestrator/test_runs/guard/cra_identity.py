@@ -58,10 +58,8 @@ TESTS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 MISSING = object()
 PARTS = (staticmethod, classmethod, property, types.ModuleType)
 
-_known: "dict[str, dict[str, dict[str, tuple[Any, ...]]]]" = {}
-"""Module -> holder of attributes ("" for the module itself) -> attribute -> the part and what is behind it."""
-_holders: "dict[str, dict[str, Any]]" = {}
-"""Module -> name -> the holder of the attributes."""
+_known: "dict[tuple[str, str], tuple[Any, dict[str, tuple[Any, ...]]]]" = {}
+"""(module, its attribute; "" for itself) -> what holds attributes, and of each of them the part and what is behind it."""
 _noted: "set[tuple[str, str]]" = set()
 _path: "list[str]" = []
 """Where modules were looked for when the first part of a runner was loaded."""
@@ -70,7 +68,7 @@ _path: "list[str]" = []
 def remember(module: types.ModuleType) -> None:
     """Remember the parts of the module as the runner's own, unless they were remembered before."""
     name = module.__name__
-    if name in _known:
+    if (name, "") in _known:
         return
     holders: "dict[str, Any]" = {"": module}
     if (name + ".").startswith(JUDGES):
@@ -82,13 +80,9 @@ def remember(module: types.ModuleType) -> None:
                 holders[attribute] = value
     elif name == "contextlib":
         holders["_GeneratorContextManager"] = getattr(module, "_GeneratorContextManager", module)
-    _holders[name] = holders
-    _known[name] = {
-        inner: {
-            attribute: (value, *_underlying_parts(value)) for attribute, value in list(vars(holder).items())
-        }
-        for inner, holder in holders.items()
-    }
+    for inner, holder in holders.items():
+        held = list(vars(holder).items())
+        _known[name, inner] = (holder, {part: (value, *_underlying_parts(value)) for part, value in held})
 
 
 def remember_loaded() -> None:
@@ -100,7 +94,7 @@ def remember_loaded() -> None:
 
 def accept_plugins() -> None:
     """Accept what installed plugins of the runner have replaced so far."""
-    for module, _, parts, holder in _all_known_parts():
+    for (module, _), (holder, parts) in list(_known.items()):
         for attribute, there in list(_replaced_parts(module + ".", parts, holder)):
             if "site-packages" in origin(there).split(os.sep):
                 parts[attribute] = (there, *_underlying_parts(there))
@@ -108,7 +102,7 @@ def accept_plugins() -> None:
 
 def changed() -> "set[tuple[str, str]]":
     """(name, replacement) of each part that was replaced, and of other tampering that was seen."""
-    for module, inner, parts, holder in _all_known_parts():
+    for (module, inner), (holder, parts) in list(_known.items()):
         _note_replaced_parts(module, inner, parts, holder)
     _note_tracing()
     look_at_modules()
@@ -283,12 +277,12 @@ def look() -> None:
     """Check what decides about single tests now, since it may be restored by the end."""
     _note_tracing()
     for module, inner in CORE:
-        parts = _known.get(module, {}).get(inner)
-        if parts is None:
+        if (module, inner) not in _known:
             continue
-        now = vars(_holders[module][inner])
+        holder, parts = _known[module, inner]
+        now = vars(holder)
         if len(now) != len(parts) or any(_is_other(now.get(name), known) for name, known in parts.items()):
-            _note_replaced_parts(module, inner, parts, _holders[module][inner])
+            _note_replaced_parts(module, inner, parts, holder)
 
 
 def _is_other(there: "Any", known: "tuple[Any, ...]") -> bool:
@@ -302,14 +296,6 @@ def _note_replaced_parts(module: str, inner: str, parts: "dict[str, tuple[Any, .
     place = module + "." + inner + "." if inner else module + "."
     for attribute, there in _replaced_parts(place, parts, holder):
         _noted.add((place + attribute, origin(there)))
-
-
-def _all_known_parts() -> "list[tuple[str, str, dict[str, tuple[Any, ...]], Any]]":
-    return [
-        (module, inner, parts, _holders[module][inner])
-        for module, known in list(_known.items())
-        for inner, parts in known.items()
-    ]
 
 
 def _replaced_parts(
@@ -421,7 +407,7 @@ def watch_outcomes(case: "Any") -> None:
             finally:
                 with contextlib.suppress(Exception):
                     look_at_test(case, self, held, args[0])
-                if "_pytest.unittest" not in _known:  # whose plugin looks
+                if ("_pytest.unittest", "") not in _known:  # whose plugin looks
                     look()
 
     outcome.testPartExecutor = part_executor

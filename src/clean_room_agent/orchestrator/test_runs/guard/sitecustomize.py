@@ -160,16 +160,11 @@ def tell_results(module: "Any") -> None:
             importlib.import_module(OBSERVE).tell_loaded(module)
 
 
-def trace(folder: str, *, script: bool) -> None:
-    """Record what the tests depend on."""
-    importlib.import_module(TRACE).begin(folder, os.environ[TREE], script=script)
-
-
 try:
     if os.environ.get(FOLDER):
         inside = MARK in os.environ or INSIDE in os.environ
         if os.environ.get(TREE) and (not inside or WORKER in sys.orig_argv[-1]):
-            trace(os.environ[FOLDER], script=not inside)
+            importlib.import_module(TRACE).begin(os.environ[FOLDER], os.environ[TREE], script=not inside)
         if MARK in os.environ:
             look_at_end(os.environ[FOLDER])
             if WORKER in sys.orig_argv[-1]:
