@@ -90,7 +90,7 @@ class MemoryRunner(CommandRunner, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
-        asked: Callable[[str], str] | None = None,
+        observed: str = "",
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)

@@ -5,7 +5,7 @@ A run can be interrupted, gone on with, and repeated from its record, as `cra so
 
 import contextlib
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +69,12 @@ class UnittestRunner(MemoryRunner, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
-        asked: Callable[[str], str] | None = None,
+        observed: str = "",
         seconds: float | None = None,
     ) -> TestRun:
         self.commands_run.append(command)
         return CommandRunner._run_test_command(
-            self, command, left_out, traced=traced, asked=asked, seconds=seconds
+            self, command, left_out, traced=traced, observed=observed, seconds=seconds
         )
 
 

@@ -134,6 +134,11 @@ class CommandRunner(Struct, kw_only=True):
         """The worktree's folder."""
         return self.tree.root
 
+    @property
+    def stands_at(self) -> Path:
+        """The path at which commands see the worktree."""
+        return self.root if self.sandbox is None else self.tree.repo_top
+
     def checkout(self, commit: str) -> None:
         """Reset the worktree to `commit`, without anything that an earlier test run left behind."""
         if self.tree.clean_at != commit:
@@ -199,13 +204,13 @@ class CommandRunner(Struct, kw_only=True):
             return self.names.of(self._run_test_command(command, seconds=seconds))
 
     def run_observed(
-        self, command: str, asked: Callable[[str], str], *, seconds: float, left_out: Collection[str] = ()
+        self, command: str, observed: str, *, seconds: float, left_out: Collection[str] = ()
     ) -> TestRun:
         """Run a command for at most `seconds`, without those tests and files, and have the functions that run recorded beside
-        the report: `asked` says what, for the path at which the tree then stands. The observer is not notified.
+        the report: `observed` (JSON) says what. The observer is not notified.
         """
         with self.timed(TimeKind.TESTS, "trace"):
-            return self._run_test_command(command, left_out, asked=asked, seconds=seconds)
+            return self._run_test_command(command, left_out, observed=observed, seconds=seconds)
 
     def run_apart(self, command: str) -> tuple[int, str]:
         """Run another command where tests run, and return its exit code and normalised output; the observer is not
@@ -255,7 +260,7 @@ class CommandRunner(Struct, kw_only=True):
         left_out: Collection[str] = (),
         *,
         traced: bool = False,
-        asked: Callable[[str], str] | None = None,
+        observed: str = "",
         seconds: float | None = None,
     ) -> TestRun:
         self._before_command()
@@ -263,7 +268,7 @@ class CommandRunner(Struct, kw_only=True):
         return run_tests(
             command,
             cwd=self.root,
-            env=self._environment(command, traced=traced, asked=asked),
+            env=self._environment(command, traced=traced, observed=observed),
             timeout=seconds if seconds is not None and own else self.config.timeout,
             limit=SEVERAL_TIMES if own else "[testing].timeout",
             report=self.report,
@@ -273,20 +278,17 @@ class CommandRunner(Struct, kw_only=True):
             left_out=left_out,
         )
 
-    def _environment(
-        self, command: str, *, traced: bool = False, asked: Callable[[str], str] | None = None
-    ) -> dict[str, str]:
-        stands_at = self.root if self.sandbox is None else self.tree.repo_top
+    def _environment(self, command: str, *, traced: bool = False, observed: str = "") -> dict[str, str]:
         package = safe_open.read_or_none(self.root, "package.json", max_bytes=MAX_PACKAGE) or b""
         return test_environment(
             self.inherited,
-            stands_at,
+            self.stands_at,
             self.tree.repo_top,
             self.report,
             command=command,
             package=package.decode("utf-8", "replace"),
             traced=traced,
-            observed="" if asked is None else asked(str(stands_at)),
+            observed=observed,
             once=may_wait(command, self.root),
         )
 

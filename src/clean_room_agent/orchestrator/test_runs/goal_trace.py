@@ -162,23 +162,18 @@ class _Runs(Struct, kw_only=True):
         command, left_out = _trace_command(goals, passing, self.like)
         took = self.like.end.duration_ms / 1000
         names = () if isinstance(goals, str) else (*goals, *passing)
-
-        def asked(tree: str) -> str:
-            return json.dumps(
-                {
-                    "tree": tree,
-                    "tests": _paths_of_tests(self.goals),
-                    "plain": passing,
-                    "seconds": self.patience * max(LEAST_TRACED, TRACED_TIMES * took),
-                    "whole": "command" if isinstance(goals, str) else "tests",
-                    "titles": sorted(
-                        {" ".join(name.split(SEPARATOR)[1:]) for name in names if SEPARATOR in name}
-                    ),
-                    "files": sorted({name.partition(SEPARATOR)[0] for name in names if SEPARATOR in name}),
-                }
-            )
-
+        titled = [name.split(SEPARATOR) for name in names if SEPARATOR in name]
+        observed = {
+            "tree": str(self.runner.stands_at),
+            "tests": _paths_of_tests(self.goals),
+            "plain": passing,
+            "seconds": self.patience * max(LEAST_TRACED, TRACED_TIMES * took),
+            "whole": "command" if isinstance(goals, str) else "tests",
+            "titles": sorted({" ".join(titles) for _, *titles in titled}),
+            "files": sorted({file for file, *_ in titled}),
+        }
         seconds = self.patience * max(LEAST_SECONDS, TIMES * took)
+        asked = json.dumps(observed)
         run = self.runner.run_observed(command, asked, seconds=seconds, left_out=left_out)
         records, problem = read_trace_records(self.runner.report)
         if not run.report.whole:
