@@ -96,14 +96,8 @@ def _attributes_at(
 
 def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
     """The pins that make `author` the author and committer of what is committed, at `date` (git's forms) or now."""
-    name, mail = author
-    who = {
-        f"GIT_{role}_{key}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for key, value in (("NAME", name), ("EMAIL", mail))
-    }
-    when = {} if date is None else {f"GIT_{role}_DATE": date for role in ("AUTHOR", "COMMITTER")}
-    return who | when
+    pins = dict(zip(("NAME", "EMAIL"), author, strict=True)) | ({} if date is None else {"DATE": date})
+    return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in pins.items()}
 
 
 class FileChange(Struct, frozen=True, kw_only=True):

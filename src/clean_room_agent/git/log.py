@@ -115,18 +115,8 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
         changed = len(paths)
         if SUBMODULE in record or not ONE_PATH.issuperset([head[-1] for head in rest[::2]]):
             changed, paths, renames = _parse_files(name, rest)
-        entries.append(
-            LogEntry(
-                name,
-                parents[1:],
-                seconds_of(when[1:]),
-                author[1:],
-                message[1:].strip("\n"),
-                changed,
-                paths,
-                renames,
-            )
-        )
+        said, told = author[1:], message[1:].strip("\n")
+        entries.append(LogEntry(name, parents[1:], seconds_of(when[1:]), said, told, changed, paths, renames))
     return entries
 
 
@@ -142,9 +132,8 @@ def walk(top: Path, commit: str) -> Iterator[str]:
     Raises:
         GitError: git failed; it is raised after the last commit.
     """
-    for line in stream_git(
-        *SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--", cwd=top, separator=b"\n"
-    ):
+    asked = (*SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--")
+    for line in stream_git(*asked, cwd=top, separator=b"\n"):
         yield line.decode()
 
 
@@ -193,12 +182,10 @@ def _replace_surrogates(text: str) -> str:
 def _common_dir(top: Path) -> Path:
     place = top / ".git"
     if place.is_file():
-        place = top / place.read_text(encoding="utf-8", errors="surrogateescape").removeprefix(
-            "gitdir: "
-        ).strip("\n")
+        place = top / os.fsdecode(place.read_bytes()).removeprefix("gitdir: ").strip("\n")
         shared = place / "commondir"
         if shared.is_file():
-            place /= shared.read_text(encoding="utf-8", errors="surrogateescape").strip("\n")
+            place /= os.fsdecode(shared.read_bytes()).strip("\n")
     return place
 
 
@@ -244,14 +231,9 @@ def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
     pieces = stream_git(
         *FRUGAL,
         *("log", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", "--reverse", "--topo-order"),
-        *(
-            "--no-textconv",
-            "--no-ext-diff",
-            f"--format={FORMAT.format(parents='%P', author='%an <%ae>')}",
-            "--end-of-options",
-            require_hex(head),
-            "--",
-        ),
+        *PLAIN_DIFF,
+        f"--format={FORMAT.format(parents='%P', author='%an <%ae>')}",
+        *("--end-of-options", require_hex(head), "--"),
         cwd=git_dir,
         separator=b"\0\0",
         pins={"GIT_DIR": str(git_dir)},

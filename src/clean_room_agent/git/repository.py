@@ -67,9 +67,7 @@ def has_attributes(top: Path, paths: Iterable[str], configured: Iterable[str]) -
     if any(configured) or not (top / ".git").is_dir():
         return True
     files = (users, *OF_ALL_USERS, top / ".git/info/attributes")
-    return any(file.exists() for file in files) or any(
-        path == FILE or path.endswith(f"/{FILE}") for path in paths
-    )
+    return any(file.exists() for file in files) or any(f"/{path}".endswith(f"/{FILE}") for path in paths)
 
 
 REMOTE_URLS = r"remote\..*\.url"
