@@ -265,14 +265,10 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     )
     _read_tree(worktree, commit)
     worktree.index.folders = folder_states(worktree.path, files)
-    if not _stands_on(worktree, commit):
-        stand_on(worktree, commit)
-
-
-def _stands_on(worktree: Worktree, commit: str) -> bool:
-    """Whether HEAD is a plain file that names the commit."""
     head = worktree.git_dir / "HEAD"
-    return not head.is_symlink() and head.is_file() and head.read_bytes() == f"{commit}\n".encode()
+    is_plain = head.is_file() and not head.is_symlink()
+    if not is_plain or head.read_bytes() != f"{commit}\n".encode():
+        stand_on(worktree, commit)
 
 
 def _read_tree(worktree: Worktree, commit: str) -> None:

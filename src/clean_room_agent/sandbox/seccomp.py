@@ -8,7 +8,6 @@ terminal, setuid files, sockets of unusual families, and memory that belongs to 
 import errno
 import platform
 import struct
-from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -181,17 +180,11 @@ def filter_program(machine: str | None = None) -> bytes | None:
             _instruction(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
             _instruction(RETURN, FAIL | errno.EPERM),
         ]
-    for rule in _call_rules():
+    for rule in (*(CallRule(numbers=numbers) for _, numbers in sorted(REFUSED.items())), *CONDITIONAL):
         number = rule.numbers[column]
         if number is not None:
             program += _rule_instructions(number, rule)
     return b"".join([*program, _instruction(RETURN, ALLOW)])
-
-
-def _call_rules() -> Iterator[CallRule]:
-    for _, numbers in sorted(REFUSED.items()):
-        yield CallRule(numbers=numbers)
-    yield from CONDITIONAL
 
 
 def _rule_instructions(number: int, rule: CallRule) -> list[bytes]:

@@ -223,8 +223,7 @@ def _only_restored(baseline: TestRun, final: TestRun, restored: TestRun) -> str:
     """Which tests that were not counted at the start run only with the tests restored, in words; "" if none."""
     if baseline.report.whole and not baseline.report.written:
         return ""
-    ran = restored.green() | restored.red()
-    only = sorted(name for name in ran - final.green() - final.red() if not HOLDER.search(name))
+    only = sorted(name for name in restored.ran() - final.ran() if not HOLDER.search(name))
     return f"not run in the result: {_list_names(only)}" if only else ""
 
 
@@ -407,7 +406,7 @@ def _incomparable_reason(baseline: TestRun, final: TestRun, planned: Collection[
     as_before = _as_before(baseline, final, planned)
     for name in (one for one in before.uncounted if one not in as_before):
         below = tests_below(name, final)
-        skipped = {test for test in below if final.report.outcomes[test] in {"skipped", "xfailed"}}
+        skipped = below - final.ran()
         if new := sorted(skipped - baseline.report.outcomes.keys()):
             return f"could not be loaded at the start, and skipped: {_list_names(new)}"
         if final.report.named and is_of_file(name) and skipped == below:
@@ -429,12 +428,8 @@ def _unrun_tests(baseline: TestRun, final: TestRun, planned: Collection[str]) ->
     written = baseline.report.written
     if not written or not final.report.named:
         return ""
-    ran, present = set[str](), set[str]()
-    for name, outcome in final.report.outcomes.items():
-        plain = name.partition("[")[0]
-        present.add(plain)
-        if outcome not in {"skipped", "xfailed"}:
-            ran.add(plain)
+    present = {name.partition("[")[0] for name in final.report.outcomes}
+    ran = {name.partition("[")[0] for name in final.ran()}
     files = {module_or_file(name) for name in (*present, *baseline.report.outcomes)}
     files -= {module_or_file(name) for name in _as_before(baseline, final, planned)}
     lost = [
@@ -470,18 +465,13 @@ def _missing_tests(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """
     if not (baseline.report.named and final.report.named and baseline.command == final.command):
         return ()
-    ran = (
-        name for name, outcome in baseline.report.outcomes.items() if outcome not in {"skipped", "xfailed"}
-    )
-    return tuple(
-        sorted(name for name in ran if name not in final.report.outcomes and not HOLDER.search(name))
-    )
+    missing = baseline.ran() - final.report.outcomes.keys()
+    return tuple(sorted(name for name in missing if not HOLDER.search(name)))
 
 
 def _newly_skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
     """The tests that passed or failed at the baseline and do neither now, sorted."""
-    ran = baseline.green() | baseline.red()
-    return tuple(sorted(name for name in ran if final.report.outcomes.get(name) in {"skipped", "xfailed"}))
+    return tuple(sorted((baseline.ran() & final.report.outcomes.keys()) - final.ran()))
 
 
 def _reason_of_complete(final: TestRun, unstable_red: Collection[str]) -> str:

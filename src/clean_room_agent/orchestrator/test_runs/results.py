@@ -73,6 +73,10 @@ class TestRun(Struct, frozen=True, kw_only=True):
         """The names that passed."""
         return frozenset(name for name, outcome in self.report.outcomes.items() if outcome == "passed")
 
+    def ran(self) -> frozenset[str]:
+        """The names that passed, failed or broke: not those that were skipped or expected to fail."""
+        return self.green() | self.red()
+
 
 class ChangingNames(Struct, kw_only=True):
     """The names of tests that the unchanged tree gives only once: with a random number, a date, an id. By such a name no test can be
