@@ -161,7 +161,7 @@ def open_repository(path: Path) -> Repository:
             operation.
     """
     _require_folder(path)
-    asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128)) if path.is_dir() else b""
+    asked = git(*PLACES, "HEAD^{commit}", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 5 and lines[-1] == "--":
         top, git_dir, common_dir = _require_utf8_name(Path(lines[0])), Path(lines[1]), Path(lines[2])

@@ -175,7 +175,8 @@ class RunRecorder:
 
     def close_pass(self, header: PassHeader, end: PassEnd, *, known: bool = False, seconds: float) -> None:
         """Record how the pass ended, `seconds` after it began, and notify the observer."""
-        if known and self._is_recorded(header, end):
+        row = self._record.write(passes.get_task_run, header.pass_id) if known else None
+        if row is not None and (row.success, row.detail) == (end.success, end.detail):
             del self._open[header]
             calls_made = 0
         else:
@@ -207,10 +208,6 @@ class RunRecorder:
                 seconds=seconds,
             )
         )
-
-    def _is_recorded(self, header: PassHeader, end: PassEnd) -> bool:
-        row = self._record.write(passes.get_task_run, header.pass_id)
-        return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
     def _finish_pass(self, header: PassHeader, end: PassEnd) -> calls.CallTotals:
         """Record how the pass ended; returns what it spent."""

@@ -55,12 +55,6 @@ attempt.
 """
 
 
-def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:
-    """What the step's first attempt asks of retrieval."""
-    evidence = task_evidence(run, run.progress.accepted)
-    return step_request(run.models, pass_id, instruction_for(run, job), evidence)
-
-
 def step_request(
     models: ModelClient, pass_id: str, instruction: StepInstruction, evidence: Evidence
 ) -> ContextRequest:
@@ -88,7 +82,9 @@ def context_for(
     refinements: list[RefinementRequest],
 ) -> ContextPackage:
     """The first attempt's context; for a retry the same, one with what was missing added, or a smaller one."""
-    first = request_for(run, job, implement_pass(run.task.task_id, job.part.id, job.step.id))
+    evidence = task_evidence(run, run.progress.accepted)
+    first_id = implement_pass(run.task.task_id, job.part.id, job.step.id)
+    first = step_request(run.models, first_id, instruction_for(run, job), evidence)
     if package is None:
         run.recorder.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)

@@ -175,7 +175,8 @@ def judge_final(
     elif not reason:
         fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - apart, planned)
-    if not reason and not (kept and _all_ran(final)):
+    all_ran = final.report.passed + len(red) == final.report.collected
+    if not reason and not (kept and all_ran):
         reason = _incomparable_reason(baseline, final, planned) or _unrun_tests(baseline, final, planned)
     unstable_red = sorted(red & set(unstable))
     return FinalVerdict(
@@ -384,12 +385,6 @@ def _hidden_failures(baseline: TestRun, final: TestRun, unstable: Collection[str
 
 def _not_run(run: TestRun) -> int:
     return (run.report.collected or 0) - run.report.passed - len(run.red())
-
-
-def _all_ran(final: TestRun) -> bool:
-    """Whether no test was skipped or expected to fail."""
-    report = final.report
-    return report.passed + len(final.red()) == report.collected
 
 
 def _incomparable_reason(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
