@@ -140,22 +140,18 @@ class Call:
             self.left -= 1
             if self.left <= 0 or (not self.left & 1023 and CLOCK[0]() > state["ends"]):
                 frame.f_trace_lines = False
-        elif event == "return":
-            try:
+            return self.on
+        try:
+            if event == "return":
                 ended(self, frame, arg)
-            except RecursionError:  # of the test itself, which is at its limit
-                pass
-            except Exception as exc:
-                let_pass(exc)
-        elif event == "exception":
-            self.raised_at = frame.f_lasti
-            self.ran.lines.add(frame.f_lineno)
-            try:
+            elif event == "exception":
+                self.raised_at = frame.f_lasti
+                self.ran.lines.add(frame.f_lineno)
                 self.error = shown(arg[1]) if self.arguments is not None else ""
-            except RecursionError:
-                pass
-            except Exception as exc:
-                let_pass(exc)
+        except RecursionError:  # of the test itself, which is at its limit
+            pass
+        except Exception as exc:
+            let_pass(exc)
         return self.on
 
 

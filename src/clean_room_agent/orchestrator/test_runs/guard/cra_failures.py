@@ -32,7 +32,8 @@ MAX_RECORDS = 500
 MAX_VALUE = 20000
 """Characters of a shown value; the beginning and the end are kept."""
 MAX_ITEMS = 1000
-PLAIN = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, type(None))
+CONTAINERS = (list, tuple, dict, set, frozenset)
+PLAIN = (bool, int, float, complex, str, bytes, *CONTAINERS, type(None))
 MAX_PARTS, MAX_ARGUMENT = 200, 500
 """Elements, and characters, of what a test was parametrized with: more is not shown."""
 MAX_FRAMES = 40
@@ -100,7 +101,8 @@ def shown(value: object) -> str:
     try:
         if isinstance(value, (str, bytes)) and len(value) > MAX_VALUE:
             return cut(repr(value[:MAX_VALUE]), repr(value[-MAX_VALUE:]), len(value) - 2 * MAX_VALUE)
-        text = _bounded_repr().repr(value) if _is_long(value) else repr(value)
+        is_long = isinstance(value, CONTAINERS) and len(value) > MAX_ITEMS
+        text = _bounded_repr().repr(value) if is_long else repr(value)
     except Exception as exc:
         return "<%s instance whose repr raises %s>" % (type(value).__name__, type(exc).__name__)
     return cut(text, text, len(text)) if len(text) > MAX_VALUE else text
@@ -110,10 +112,6 @@ def cut(head: str, tail: str, length: int) -> str:
     """The first and the last characters of a text, and how many of `length` are left out."""
     half = MAX_VALUE // 2
     return "%s[... %d characters left out ...]%s" % (head[:half], max(0, length - 2 * half), tail[-half:])
-
-
-def _is_long(value: object) -> bool:
-    return isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > MAX_ITEMS
 
 
 def _bounded_repr() -> reprlib.Repr:
@@ -380,11 +378,10 @@ def _is_pytests(file: str) -> bool:
 
 def withdraw() -> None:
     """Keep processes that tests start from loading this module."""
-    named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name and name != __name__]
-    if named:
-        os.environ["PYTEST_PLUGINS"] = ",".join(named)
-    else:
-        os.environ.pop("PYTEST_PLUGINS", None)
+    named = os.environ.pop("PYTEST_PLUGINS", "").split(",")
+    others = ",".join(name for name in named if name and name != __name__)
+    if others:
+        os.environ["PYTEST_PLUGINS"] = others
 
 
 withdraw()

@@ -55,10 +55,10 @@ def begin(folder: str) -> None:
         process=os.getpid(),
         place=os.path.join(folder, "python-%d.observed" % os.getpid()),
     )
-    named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name and name != __name__]
-    os.environ.pop("PYTEST_PLUGINS", None)
-    if named:
-        os.environ["PYTEST_PLUGINS"] = ",".join(named)
+    named = os.environ.pop("PYTEST_PLUGINS", "").split(",")
+    others = ",".join(name for name in named if name and name != __name__)
+    if others:
+        os.environ["PYTEST_PLUGINS"] = others
 
 
 def begin_whole() -> None:
