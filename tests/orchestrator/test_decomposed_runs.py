@@ -1,12 +1,10 @@
 """Whole runs by the decomposed route, in memory."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from testing.runs.memory_run import TASK_ID
-from testing.runs.memory_till import MemoryTill, memory_till
+from testing.runs.memory_till import MemoryTill
 from testing.runs.solving import MENDED_MONEY, TASK, Script, edit
 from testing.servers.ollama_script import ChatCall
 
@@ -36,12 +34,6 @@ TWO_PLACES = json.dumps(
         "summary": "Split every cent.",
     }
 )
-
-
-@pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
 
 
 def press(_: ChatCall, __: str) -> str:

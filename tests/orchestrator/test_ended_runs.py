@@ -5,7 +5,7 @@ That such an end reaches the terminal with its exit code is said in tests/faults
 import re
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,6 @@ from clean_room_agent.execute.plan_prompts import META_PLAN
 
 BETTER = "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)"
 NOT_FOUND = edit("    share = cents / people\n    return [share] * people", BETTER)
-
-
-@pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
 
 
 def test_the_same_wrong_answer_each_time_gives_the_step_up(till: MemoryTill) -> None:

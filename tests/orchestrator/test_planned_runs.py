@@ -2,11 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-from testing.runs.memory_till import MemoryTill, MemoryTold, memory_till
+from testing.runs.memory_till import MemoryTill, MemoryTold
 from testing.runs.solving import MENDED_MONEY, Script
 from testing.runs.spoiled_answers import cut
 from testing.servers.ollama_script import Answer, ChatCall
@@ -30,12 +27,6 @@ WRONG = json.dumps(
         "summary": "mend",
     }
 )
-
-
-@pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
 
 
 def planned_again(told: MemoryTold) -> list[str]:

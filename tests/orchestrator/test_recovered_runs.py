@@ -37,12 +37,6 @@ HINTED = advice("retry_with_fix", "Use divmod.")
 
 
 @pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def two_files(tmp_path: Path) -> Iterator[MemoryTill]:
     """The till, whose task is about a second file, too."""
     with memory_till(tmp_path, changed=TWO_FILES, task=TWO_FILES_TASK) as made:

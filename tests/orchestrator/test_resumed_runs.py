@@ -1,11 +1,7 @@
 """Runs that were interrupted go on with what they had, in whole runs in memory."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from testing.runs.memory_run import part_plan, step
-from testing.runs.memory_till import MemoryTill, dying, memory_till
+from testing.runs.memory_till import MemoryTill, dying
 from testing.runs.solving import Script, edit
 from testing.runs.spoiled_answers import SPLIT
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
@@ -16,12 +12,6 @@ from clean_room_agent.execute.plan_prompts import META_PLAN
 from clean_room_agent.orchestrator.task import PlanGiven
 
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
-
-
-@pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
 
 
 def interrupted(script: Answerer, title: str, number: int) -> Answerer:

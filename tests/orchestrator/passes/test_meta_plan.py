@@ -1,10 +1,8 @@
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from testing.runs.memory_answers import parts_answer
-from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, pytest_run
+from testing.runs.memory_run import TASK, MemoryProject, part, pytest_run
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.goals import GivenEvidence
@@ -14,15 +12,8 @@ from clean_room_agent.orchestrator.passes.meta_plan import plan_parts
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.test_runs.results import evidence_of
 
-FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
 PART = part("p1", "a.py", "b.py")
 META = MetaPlan(task_summary="x", parts=(PART,))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, FILES, lambda _: {"t.py::a": "failed"}) as made:
-        yield made
 
 
 def test_a_task_is_divided_into_parts(project: MemoryProject) -> None:

@@ -1,9 +1,6 @@
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from testing.runs.memory_answers import parts_answer, steps_answer
-from testing.runs.memory_run import MemoryProject, memory_project, part, part_plan, step
+from testing.runs.memory_run import MemoryProject, part, part_plan, step
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.goals import GivenEvidence
@@ -14,15 +11,8 @@ from clean_room_agent.orchestrator.passes.meta_plan import plan_parts
 from clean_room_agent.orchestrator.passes.part_plan import FailedPlan, plan_part
 from clean_room_agent.orchestrator.task import PlanGiven
 
-FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
 PART = part("p1", "a.py", "b.py")
 META = MetaPlan(task_summary="x", parts=(PART,))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, FILES, lambda _: {"t.py::a": "failed"}) as made:
-        yield made
 
 
 def test_a_part_is_divided_into_steps(project: MemoryProject) -> None:

@@ -25,12 +25,6 @@ ONCE = dict(ONE_ATTEMPT["solve"])
 
 
 @pytest.fixture
-def till(tmp_path: Path) -> Iterator[MemoryTill]:
-    with memory_till(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def two_goals(tmp_path: Path) -> Iterator[MemoryTill]:
     """The till, with a second test that only the right answer turns green."""
     with two_goals_in(tmp_path) as made:
