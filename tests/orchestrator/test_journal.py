@@ -1,8 +1,5 @@
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
+from testing.runs.memory_run import TASK_ID, MemoryProject
 
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.test_results import TestReport
@@ -16,12 +13,6 @@ from clean_room_agent.orchestrator.test_runs.results import CommandEnd, TestRun
 META = f"{TASK_ID}:meta_plan"
 HEADER = PassHeader(kind=PassType.META_PLAN, pass_id=META, title="plan")
 END = PassEnd(success=True, detail="2 steps", plan="{}")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {}, lambda _: {}) as made:
-        yield made
 
 
 def journal(project: MemoryProject, *, resumed: bool = False, hints: tuple[Hint, ...] = ()) -> Journal:

@@ -1,8 +1,7 @@
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project, step
+from testing.runs.memory_run import TASK_ID, MemoryProject, step
 
 from clean_room_agent.artifacts.context import ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.runs import get_orchestrator_run
@@ -14,12 +13,6 @@ REQUEST = ContextRequest(
     pass_id=f"{TASK_ID}:impl:p1:s1", mode="implement", role="coding", task="x", files=("a.py",)
 )
 LACKING = RefinementRequest(reason="r", missing_files=("b.py",))
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": "a = 0\n", "b.py": "b = 0\n"}, lambda _: {}) as made:
-        yield made
 
 
 def test_a_pass_has_one_context_however_often_it_asks(project: MemoryProject) -> None:

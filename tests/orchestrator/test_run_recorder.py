@@ -1,8 +1,4 @@
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from testing.runs.memory_run import TASK_ID, MemoryProject, memory_project
+from testing.runs.memory_run import TASK_ID, MemoryProject
 
 from clean_room_agent.artifacts.goals import GoalOutcome, GoalSource
 from clean_room_agent.artifacts.outcomes import EventKind, PassType, RunStatus
@@ -14,12 +10,6 @@ from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader, RunR
 STEP = PassHeader(
     kind=PassType.IMPLEMENT, pass_id=f"{TASK_ID}:impl:p1:s1", title="step", part_id="p1", step_id="s1"
 )
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {}, lambda _: {}) as made:
-        yield made
 
 
 def recorder_of(project: MemoryProject) -> RunRecorder:

@@ -1,20 +1,10 @@
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from testing.runs.memory_answers import parts_answer, steps_answer
-from testing.runs.memory_run import TASK, MemoryProject, memory_project
+from testing.runs.memory_run import TASK, MemoryProject
 
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.solve import make_plan
 from clean_room_agent.orchestrator.task import PlanGiven
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": "a = 0\n", "b.py": "b = 0\n"}, lambda _: {}) as made:
-        yield made
 
 
 def planner(request: ChatRequest) -> str:

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from testing.runs.memory_run import (
     MemoryPool,
     MemoryProject,
     MemoryRun,
-    memory_project,
 )
 
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -31,12 +29,6 @@ from clean_room_agent.orchestrator.setup import (
     opened_run,
     recorded_snapshot,
 )
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": "a = 0\n"}, lambda _: {}) as made:
-        yield made
 
 
 def parts_of(memory: MemoryRun, **origin: Any) -> RunParts:

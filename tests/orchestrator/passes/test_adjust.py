@@ -1,9 +1,6 @@
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part, step
+from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
 
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.errors import WindowExceeded
@@ -14,12 +11,6 @@ from clean_room_agent.orchestrator.passes.adjust import adjust_part
 PART = part("p1", "a.py", "b.py")
 DONE = StepOutcome(step=step("s1", "a.py"), succeeded=True, detail="", failures=())
 LEFT = (step("s2", "b.py"),)
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[MemoryProject]:
-    with memory_project(tmp_path, {"a.py": "a = 0\n", "b.py": "b = 0\n"}, lambda _: {}) as made:
-        yield made
 
 
 def revision(*steps: PlanStep, changes: tuple[str, ...] = ()) -> str:
