@@ -15,7 +15,6 @@ from clean_room_agent.git.commits import (
     FileChange,
     commit_files,
     copied_index,
-    identity,
     scratch_index,
 )
 from clean_room_agent.git.history import changed_paths, list_tree
@@ -45,16 +44,6 @@ def test_a_copy_has_what_is_staged_and_the_original_stays(repo: Repository) -> N
         repo.git("rm", "-q", "--cached", "new.py", pins=pins)
         assert "new.py" not in listed(repo, pins)
     assert (repo.git_dir / "index").read_bytes() == before
-
-
-def test_author_and_committer_are_alike_and_the_date_is_optional() -> None:
-    assert identity(("Ann", "a@b.c"), None) == {
-        "GIT_AUTHOR_NAME": "Ann",
-        "GIT_AUTHOR_EMAIL": "a@b.c",
-        "GIT_COMMITTER_NAME": "Ann",
-        "GIT_COMMITTER_EMAIL": "a@b.c",
-    }
-    assert identity(("Ann", "a@b.c"), "@0 +0000")["GIT_COMMITTER_DATE"] == "@0 +0000"
 
 
 def text(data: bytes, mode: str = FILE) -> FileChange:

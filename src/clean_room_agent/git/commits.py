@@ -94,12 +94,6 @@ def _attributes_at(
     return encoded, filtered
 
 
-def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
-    """The pins that make `author` the author and committer of what is committed, at `date` (git's forms) or now."""
-    pins = dict(zip(("NAME", "EMAIL"), author, strict=True)) | ({} if date is None else {"DATE": date})
-    return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in pins.items()}
-
-
 class FileChange(Struct, frozen=True, kw_only=True):
     """A file after the change; `mode` is FILE, EXECUTABLE or LINK (`data` is then its target)."""
 
@@ -153,8 +147,11 @@ def commit_files(
 
 
 def _commit_tree(repo: Repository, tree: str, parent: str, message: bytes, date: str | None) -> str:
+    name, mail = author_of(repo)
+    who = {"NAME": name, "EMAIL": mail} | ({} if date is None else {"DATE": date})
+    pins = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
     arguments = (require_hex(tree), "-p", require_hex(parent), "-F", "-")
-    return one_line(repo.git("commit-tree", *arguments, pins=identity(author_of(repo), date), input=message))
+    return one_line(repo.git("commit-tree", *arguments, pins=pins, input=message))
 
 
 def _refuse_bad_path(path: str) -> None:
