@@ -97,15 +97,15 @@ class _Search(Struct, kw_only=True):
         if whole and not (self.more or (self.log.missing() and first.report.named)):
             return first
         outcomes = dict(self.outcomes)
-        if not whole or first.report.runner == "unittest":
-            outcomes.update(dict.fromkeys(map(self._normalise_test_name, self.log.missing()), "error"))
         lost = [name for name in sorted(self.log.died) if name not in self.log.found and "::" not in name]
         for name in lost:
             self.log.died.discard(name)
             outcomes[name if first.report.runner == "pytest" else UNLOADED + name] = "error"
         died = sorted(map(self._normalise_test_name, self.log.died))
-        outcomes.update(dict.fromkeys(died, "error"))
-        outcomes.update(dict.fromkeys(map(self._normalise_test_name, self.log.broken), "error"))
+        errors = self.log.died | self.log.broken
+        if not whole or first.report.runner == "unittest":
+            errors |= self.log.missing()
+        outcomes.update(dict.fromkeys(map(self._normalise_test_name, errors), "error"))
         outcomes.pop(INTERNAL, None)
         unplaced = any(not _files_of(name, tree.paths) for name in lost)
         failing = [FailingTest(name=name, message=DIED) for name in died]
@@ -130,12 +130,11 @@ class _Search(Struct, kw_only=True):
         )
 
     def _merge_run(self, run: TestRun, log: TestLog) -> None:
-        if self.log is not log:
-            self.log.found |= log.found
-            self.log.finished = self.log.finished or log.finished
-            self.log.ended.update(log.ended)
-            self.log.broken |= log.broken
-            self.log.died |= log.died
+        self.log.found |= log.found
+        self.log.finished = self.log.finished or log.finished
+        self.log.ended.update(log.ended)
+        self.log.broken |= log.broken
+        self.log.died |= log.died
         if not (run.report.whole and run.report.named):
             self.outcomes.update(
                 merge((self._normalise_test_name(name), outcome) for name, outcome in log.ended.items())

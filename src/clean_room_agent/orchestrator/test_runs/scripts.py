@@ -172,22 +172,17 @@ class _Walk(Struct, kw_only=True):
             self._add_script(path, "")
 
     def _add_module(self, name: str, base: str) -> None:
-        inner = name.replace(".", "/")
         for top in ("", "src/", "lib/"):
-            for path in (f"{top}{inner}.py", f"{top}{inner}/__main__.py"):
-                self._add_script(path, base)
+            for end in (".py", "/__main__.py"):
+                self._add_script(f"{top}{name.replace('.', '/')}{end}", base)
 
     def _follow_make(self, words: list[str], base: str) -> None:
         """Follow the recipes of the targets that a call of make names."""
         given = dict(_options_with_values(words))
         folder = _join_path(base, given.get("-C", given.get("--directory", "")))
         named = [given[option] for option in ("-f", "--file", "--makefile") if option in given]
-        values = set(given.values())
-        targets = tuple(
-            word
-            for word in words
-            if word not in values and re.fullmatch(r"[\w./%-]+", word) and word[0] != "-"
-        )
+        others = (word for word in words if word not in given.values())
+        targets = tuple(word for word in others if re.fullmatch(r"[\w./%][\w./%-]*", word))
         for name in named or MAKEFILES:
             path = _join_path(folder, name)
             if path in self.files:
@@ -212,11 +207,8 @@ class _Walk(Struct, kw_only=True):
     def _follow_packages(self, words: list[str]) -> None:
         wanted = {word.removeprefix("npm:") for word in words}
         wanted |= {"test"} if wanted & {"t", "tst", "it", "cit"} else set()
-        packages = sorted(
-            path
-            for path in self.files
-            if posixpath.basename(path) == "package.json" and "node_modules/" not in path
-        )
+        named = (path for path in self.files if posixpath.basename(path) == "package.json")
+        packages = sorted(path for path in named if "node_modules/" not in path)
         for path in packages[:MAX_PACKAGES]:
             for name, script in _package_scripts(self.read(path)):
                 plain = re.sub(r"^(?:pre|post)(?=.)", "", name)
