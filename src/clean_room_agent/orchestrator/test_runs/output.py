@@ -192,17 +192,17 @@ def _expectation_score(side: ast.expr) -> int:
     return 1 if all(isinstance(node, LITERAL) for node in ast.walk(side)) else 0
 
 
-def cut_pair(expected: str, actual: str, *, most: int = MAX_VALUE) -> tuple[str, str]:
-    """Both values, each of at most about `most` characters: the beginning, the end, and the part where they begin to
+def cut_pair(expected: str, actual: str) -> tuple[str, str]:
+    """Both values, each of at most about `MAX_VALUE` characters: the beginning, the end, and the part where they begin to
     differ. Of a container in which something is looked for, the beginning and the end.
     """
     first = len(posixpath.commonprefix([expected, actual]))
     said = expected.removeprefix("not ")
-    most_expected = most_actual = most
+    most_expected = most_actual = MAX_VALUE
     if said.startswith(MEMBER) and not TEXT.match(said.removeprefix(MEMBER)):
-        most_expected = min(most, MAX_CONTAINER)
+        most_expected = MAX_CONTAINER
     elif said.startswith(CONTAINER) and not TEXT.match(actual):
-        most_actual = min(most, MAX_CONTAINER)
+        most_actual = MAX_CONTAINER
     return _shorten_value(expected, first, most_expected), _shorten_value(actual, first, most_actual)
 
 
