@@ -50,7 +50,6 @@ from clean_room_agent.orchestrator.test_runs.results import (
     missed_threshold,
     reached_threshold,
 )
-from clean_room_agent.orchestrator.test_runs.test_commands import newly_replaced
 
 SHOWN_NAMES = 5
 FAILED_BEFORE = "only tests still fail that failed before and are no goal"
@@ -274,10 +273,9 @@ def _evasion_reason(before: TestRun, after: TestRun) -> str:
     seen = before.watched.ended is not None
     if seen and after.watched.ended is None and before.command == after.command:
         return "the tests no longer run in a Python process that can be watched"
-    replaced = newly_replaced(before.watched.replaced, after.watched.replaced)
-    return (
-        f"the code under test replaces parts of the test runner: {_list_names(replaced)}" if replaced else ""
-    )
+    new = sorted({*after.watched.replaced} - {*before.watched.replaced})
+    replaced = _list_names([f"{name} by {file}" for name, file in new])
+    return f"the code under test replaces parts of the test runner: {replaced}" if new else ""
 
 
 def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:

@@ -93,12 +93,6 @@ def merge_watched(seen: Iterable[Watched]) -> Watched:
     return Watched(ended=all(ends) if ends else None, replaced=tuple(sorted(replaced)))
 
 
-def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """What was replaced in `after` but not in `before`, in words, sorted."""
-    had = set(before)
-    return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
-
-
 def _read_end(reader: GuardReader, name: str) -> list[tuple[str, str]] | None:
     """What a runner wrote at its end; None if there is nothing readable."""
     try:
