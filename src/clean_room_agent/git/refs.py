@@ -47,7 +47,10 @@ def write_ref(repo: Repository, ref: str, commit: str, expected: str) -> None:
     """
     refuse_linked(repo, ref)
     repo.git("update-ref", "--no-deref", "--", ref, require_hex(commit), require_hex(expected))
-    sync_ref(repo, ref)
+    folder = (repo.common_dir / ref).parent
+    while folder.is_relative_to(repo.common_dir) and folder.is_dir():
+        sync_folder(folder)
+        folder = folder.parent
 
 
 def refuse_linked(repo: Repository, ref: str) -> None:
@@ -65,14 +68,6 @@ def refuse_linked(repo: Repository, ref: str) -> None:
                     f"{path} is a link: writing to it would change other refs",
                     hint=f"remove it: rm {path}",
                 )
-
-
-def sync_ref(repo: Repository, ref: str) -> None:
-    """Sync the file of `ref` in git's folder, and the folders that lead to it, to disk."""
-    folder = (repo.common_dir / ref).parent
-    while folder.is_relative_to(repo.common_dir) and folder.is_dir():
-        sync_folder(folder)
-        folder = folder.parent
 
 
 def update_ref(repo: Repository, ref: str, commit: str, *, expected: str) -> None:
