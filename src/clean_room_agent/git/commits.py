@@ -248,7 +248,7 @@ def _take_tracked(
     repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]
 ) -> list[tuple[str, str]]:
     """Add the changes of tracked files to the index; returns those left out, with the reason."""
-    excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
+    excluded = [(path, why) for path in submodules if (why := _changes_inside(repo.top / path))]
     repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
     entries = names(
         repo.git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=dirty", pins=pins)
@@ -318,18 +318,16 @@ def _clear_hiding_flags(
     return tuple(files), tuple(submodules), tuple(sorted(absent))
 
 
-def _changes_inside(submodule: Path) -> tuple[str, ...]:
-    """Why a submodule is not as recorded: nothing, or one reason."""
+def _changes_inside(submodule: Path) -> str:
+    """Why a submodule is not as recorded; "" if it is."""
     if not (submodule / ".git").exists():
-        return ()
+        return ""
+    asked = ("status", "--porcelain", "-z", "--ignore-submodules=dirty")
     try:
-        status = git(
-            "status", "--porcelain", "-z", "--ignore-submodules=dirty",
-            cwd=submodule, named=named_programs(submodule),
-        )  # fmt: skip
+        status = git(*asked, cwd=submodule, named=named_programs(submodule))
     except GitError:
-        return ("a submodule that git cannot read: left as recorded",)
-    return ("a submodule with uncommitted changes: left as recorded",) if status else ()
+        return "a submodule that git cannot read: left as recorded"
+    return "a submodule with uncommitted changes: left as recorded" if status else ""
 
 
 def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_bytes: int) -> str:

@@ -132,8 +132,9 @@ def walk(top: Path, commit: str) -> Iterator[str]:
     Raises:
         GitError: git failed; it is raised after the last commit.
     """
-    asked = (*SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--")
-    for line in stream_git(*asked, cwd=top, separator=b"\n"):
+    for line in stream_git(
+        *SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--", cwd=top, separator=b"\n"
+    ):
         yield line.decode()
 
 

@@ -149,12 +149,9 @@ def test_environment(
     env.setdefault("PYTHONHASHSEED", "0")
     if once:
         env.setdefault("CI", "1")
-    if "PATH" in env:
-        env["PATH"] = ":".join(
-            _path_in_worktree(entry, worktree, repo_top) for entry in env["PATH"].split(":")
-        )
-    if "VIRTUAL_ENV" in env:
-        env["VIRTUAL_ENV"] = _path_in_worktree(env["VIRTUAL_ENV"], worktree, repo_top)
+    for name in env.keys() & {"PATH", "VIRTUAL_ENV"}:
+        entries = env[name].split(":")
+        env[name] = ":".join(_path_in_worktree(entry, worktree, repo_top) for entry in entries)
     return env
 
 
