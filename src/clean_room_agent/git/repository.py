@@ -82,9 +82,7 @@ DROPPED = r"""[\x00-\x20.,:;<>"'\\]*"""
 """What git strips from both ends of a name; it refuses a name of which nothing is left."""
 UNTRACKED = "?"
 """As `git ls-files -t` marks it."""
-PLACES = (
-    "rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir",
-)  # fmt: skip
+PLACES = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--absolute-git-dir", "--git-common-dir")
 IN_PROGRESS = (
     ("MERGE_HEAD", "merge", "git merge --abort"),
     ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),

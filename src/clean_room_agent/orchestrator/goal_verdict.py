@@ -140,18 +140,13 @@ def has_open_goal(evidence: Collection[GoalOutcome]) -> bool:
 
 def changed_goals(goals: Goals, changed: Collection[str]) -> tuple[str, ...]:
     """The goal tests that may stand in one of the `changed` test files, as far as their names show."""
-    return tuple(
-        goal.name
-        for goal in goals.tests
-        if changed
-        and not goal.command
-        and goal.trust != "hint"
-        and (
-            goal.path in changed
-            or is_in(goal.name, changed)
-            or not (goal.path or is_of_file(goal.name) or file_part(goal.name) != goal.name)
-        )
-    )
+
+    def may_stand_there(goal: GoalTest) -> bool:
+        is_placed = goal.path or is_of_file(goal.name) or file_part(goal.name) != goal.name
+        return not is_placed or goal.path in changed or is_in(goal.name, changed)
+
+    tests = [goal for goal in goals.tests if changed and not goal.command and goal.trust != "hint"]
+    return tuple(goal.name for goal in tests if may_stand_there(goal))
 
 
 def _of_repository(baseline: TestRun, name: str) -> GoalTest:

@@ -66,19 +66,12 @@ def unrelated_tests(
     related = [test for test in failing if _is_related(test, task, code, lacks=test.name in lacking)]
     files = {frame.path for test in related for frame in test.frames if not is_test_path(frame.path)}
     groups = {group_of(test.name) for test in related}
-    return frozenset(
-        test.name
-        for test in failing
-        if test not in related
-        and (
-            test.name in lacking
-            or (
-                related
-                and group_of(test.name) not in groups
-                and files.isdisjoint(frame.path for frame in test.frames)
-            )
-        )
-    )
+
+    def is_elsewhere(test: FailingTest) -> bool:
+        return group_of(test.name) not in groups and files.isdisjoint(frame.path for frame in test.frames)
+
+    others = [test for test in failing if test not in related]
+    return frozenset(test.name for test in others if test.name in lacking or (related and is_elsewhere(test)))
 
 
 class _TaskWords:

@@ -142,15 +142,9 @@ def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[P
     """
     lines = listing.read_bytes().splitlines() if listing.exists() else []
     named = {Path(os.fsdecode(line[line.index(b" /") + 1 :])) for line in lines if b" /" in line}
+    pairs = ((name, source, place) for name in named for source, place in shown if _is_in(name, source))
     return tuple(
-        sorted(
-            {
-                place / name.relative_to(source)
-                for name in named
-                for source, place in shown
-                if _is_in(name, source) and name.is_socket()
-            }
-        )
+        sorted({place / name.relative_to(source) for name, source, place in pairs if name.is_socket()})
     )
 
 

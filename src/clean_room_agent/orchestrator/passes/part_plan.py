@@ -128,9 +128,8 @@ def _end_of_steps(
     if whole is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
     targets = whole.steps[0].target_files
-    if failed is not None and any(
-        step.any_of_files and step.target_files == targets for step in failed.plan.steps
-    ):
+    tried = failed.plan.steps if failed is not None else ()
+    if any(step.any_of_files and step.target_files == targets for step in tried):
         return PassEnd(success=False, detail=f"{why}; the part as one step was tried before")
     files = ", ".join(target.path for target in targets)
     detail = f"{why}; one step in its place: {files}"
@@ -182,11 +181,8 @@ def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> Contex
     """The context of the meta-plan, if nothing was changed since and it serves the part as well; else None."""
     first = meta_plan_pass(run.task.task_id)
     package = run.journal.newest(first, CONTEXT, ContextPackage)
-    if (
-        package is None
-        or run.commits.head != run.commits.base
-        or not serves_part(run.models, package, meta, request)
-    ):
+    unchanged = run.commits.head == run.commits.base
+    if package is None or not unchanged or not serves_part(run.models, package, meta, request):
         return None
     run.recorder.event(request.pass_id, EventKind.CONTEXT_OF, relative_pass(first))
     return replace(package, pass_id=request.pass_id)

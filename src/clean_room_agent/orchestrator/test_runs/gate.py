@@ -237,14 +237,13 @@ def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()
         return ()
     if not (before.report.named and after.report.named):
         return tuple(sorted(after.red() - before.red()))
-    green, same = after.green(), before.command == after.command
-    return tuple(
-        sorted(
-            name
-            for name in before.green()
-            if name not in green and (name in after.report.outcomes or (same and not is_in(name, planned)))
-        )
+    lost, outcomes, same = (
+        before.green() - after.green(),
+        after.report.outcomes,
+        before.command == after.command,
     )
+    found = (name for name in lost if name in outcomes or (same and not is_in(name, planned)))
+    return tuple(sorted(found))
 
 
 def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:

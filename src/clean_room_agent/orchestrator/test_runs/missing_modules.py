@@ -96,9 +96,8 @@ def missing_modules(run: TestRun, top: Path, task: str = "") -> MissingModules |
     package = package_of(missing) if missing is not None else ""
     if package and package not in own_names(top):
         used = bool(path) and not is_test_path(path)
-        declared = any(
-            package.casefold() in _read_text(top, name).casefold() for name in _dependency_files(top)
-        )
+        texts = (_read_text(top, name).casefold() for name in _dependency_files(top))
+        declared = any(package.casefold() in text for text in texts)
         if (used or declared) and not re.search(rf"\b{re.escape(package)}\b", task):
             remedy = (
                 f"install {package} where the command finds it, or link the environment with [worktree] link"

@@ -424,12 +424,8 @@ def look_at_test(case: "Any", outcome: "Any", held: "dict[str, Any]", test: "Any
             _noted.add(("unittest.result.TestResult." + name, origin(there)))
     for name, there in list(vars(test).items()):
         usual = getattr(type(test), name, MISSING)
-        if (
-            name.startswith(JUDGING)
-            and hasattr(case.TestCase, name)
-            and callable(there)
-            and there is not usual
-        ):
+        judges = name.startswith(JUDGING) and hasattr(case.TestCase, name)
+        if judges and callable(there) and there is not usual:
             _noted.add(("unittest.case.TestCase." + name, origin(there)))
     modules = [sys.modules.get(kind.__module__) for kind in type(test).__mro__]
     own = [os.path.abspath(getattr(module, "__file__", None) or "") for module in modules]
