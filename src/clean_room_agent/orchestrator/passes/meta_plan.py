@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.context import ContextPackage, ContextRequest
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.names import counted, meta_plan_pass
 from clean_room_agent.artifacts.outcomes import PassType
-from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.artifacts.plans import MetaPlan, Part
 from clean_room_agent.execute.plan import Route, make_meta_plan, meta_plan_tokens, whole_task
 from clean_room_agent.execute.plan_drafts import PlanDraft
 from clean_room_agent.llm.client import ModelClient
@@ -84,16 +84,12 @@ def _confine_plan(run: Run, plan: MetaPlan) -> MetaPlan:
     if not given:
         return plan
     places = run.commits.tree().places
-    parts = tuple(
-        part.model_copy(
-            update={
-                "affected_files": tuple(path for path in part.affected_files if not places.outside(path))
-                or given
-            }
-        )
-        for part in plan.parts
-    )
-    return plan.model_copy(update={"parts": parts})
+
+    def confined(part: Part) -> Part:
+        inside = tuple(path for path in part.affected_files if not places.outside(path))
+        return part.model_copy(update={"affected_files": inside or given})
+
+    return plan.model_copy(update={"parts": tuple(map(confined, plan.parts))})
 
 
 def meta_plan_request(

@@ -273,10 +273,8 @@ def _test_methods(node: Node, definition: Node, source: bytes) -> Iterator[tuple
 def _is_test(node: Node, function: Node, source: bytes) -> bool:
     """Whether the name says so, and no decorator makes it a fixture."""
     head = source[node.start_byte : function.start_byte].decode("utf-8", "replace")
-    return (
-        _node_text(function.child_by_field_name("name"), source).startswith("test")
-        and re.search(r"\bfixture\b", head) is None
-    )
+    name = _node_text(function.child_by_field_name("name"), source)
+    return name.startswith("test") and re.search(r"\bfixture\b", head) is None
 
 
 def _node_text(node: Node | None, source: bytes) -> str:

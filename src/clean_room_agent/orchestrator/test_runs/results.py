@@ -52,12 +52,8 @@ class TestRun(Struct, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether the runner finished and found no test."""
-        return (
-            self.report.whole
-            and self.report.runner != UNKNOWN
-            and not self.report.collected
-            and not self.report.outcomes
-        )
+        report = self.report
+        return report.whole and report.runner != UNKNOWN and not (report.collected or report.outcomes)
 
     @property
     def is_known(self) -> bool:
