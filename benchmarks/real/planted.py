@@ -24,9 +24,9 @@ import tomli_w
 from msgspec import Struct
 
 from benchmarks.commits.checkouts import BenchmarkError
-from benchmarks.real.tasks import LIST, Bench, Comparison, Listed, Report, Task, split_of
+from benchmarks.real.tasks import LIST, Bench, Comparison, Listed, Report, Task, parses, split_of
 from clean_room_agent.languages.mutation import Mutation
-from clean_room_agent.languages.python.mutations import Functions, mutations, parses
+from clean_room_agent.languages.python.mutations import Functions, mutations
 
 SEEDS = Path(__file__).with_name("planted.toml")
 MOST_BROKEN = 6

@@ -21,9 +21,9 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.commits.checkouts import git, mirror_path
-from benchmarks.real.tasks import Bench, split_of, write_files
+from benchmarks.real.tasks import Bench, parses, split_of, write_files
 from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunction
-from clean_room_agent.languages.python.mutations import Functions, is_docstring, mutations, parses
+from clean_room_agent.languages.python.mutations import Functions, is_docstring, mutations
 
 JUDGE = Path(__file__).with_name("example_judge.py")
 SEED = 7

@@ -5,6 +5,7 @@ WORK/tasks/ID/start/      the repository that an arm is given a copy of, with on
 WORK/tasks/ID/judge/      files that replace the result's own before its tests are run
 """
 
+import ast
 import hashlib
 import json
 import shutil
@@ -223,6 +224,15 @@ def commit_all(tree: Path) -> None:
     git(tree, "config", "user.email", "una@example.org")
     git(tree, "add", "--all", "--force")
     git(tree, *IDENTITY, "commit", "--quiet", "--message", "Start")
+
+
+def parses(text: str) -> bool:
+    """Whether it is Python."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def split_of(name: str) -> str:

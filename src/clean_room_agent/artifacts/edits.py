@@ -73,7 +73,6 @@ class PatchResult(Struct, frozen=True, kw_only=True):
     """An answer's edits, judged together: all or none."""
 
     success: bool
-    files_modified: tuple[str, ...] = ()
     error_info: str = ""
     reports: tuple[EditReport, ...] = ()
 

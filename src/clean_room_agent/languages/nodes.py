@@ -58,7 +58,5 @@ class Nodes(Struct, frozen=True, kw_only=True):
     """Whether blocks are told by indentation alone, and a string may document what it begins."""
     comment: str = "//"
     """What begins a comment that goes to the end of its line."""
-    method_holder: str = ""
-    """The line of code without which a method is no method; "" if it needs none around it."""
     requires: bytes = b""
     """The call in a declaration that makes it an import."""

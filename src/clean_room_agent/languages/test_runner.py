@@ -107,10 +107,6 @@ class EndedCommand(Struct, frozen=True, kw_only=True, dict=True):
             return {}
         return found
 
-    def has_others(self, *runners: str) -> bool:
-        """Whether runners besides these were seen to start."""
-        return any(name and name not in runners for name in self.started)
-
     def reports(self, suffix: str) -> tuple[str, ...]:
         """The names of the reports of Python's processes that the guard saw start."""
         reader = GuardReader(self.folder, max_bytes=MAX_BYTES)

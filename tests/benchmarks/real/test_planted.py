@@ -8,9 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from benchmarks.real.planted import MOST_BROKEN, NoTask, admitted, sentence, take_out, true_one
-from benchmarks.real.tasks import PLUGIN, Bench, Comparison, Report
-
-from clean_room_agent.languages.python.mutations import parses
+from benchmarks.real.tasks import PLUGIN, Bench, Comparison, Report, parses
 
 SUITE = """
 import pytest, shout

@@ -145,12 +145,8 @@ def _apply_edits(
         reports = edited.check_results(reports)
     success = bool(reports) and all(report.code.accepted for report in reports)
     texts = edited.changed() if success else {}
-    result = PatchResult(
-        success=success,
-        files_modified=tuple(texts),
-        error_info="" if success else _summary(reports),
-        reports=tuple(reports),
-    )
+    error_info = "" if success else _summary(reports)
+    result = PatchResult(success=success, error_info=error_info, reports=tuple(reports))
     return Applied(result=result, texts=texts)
 
 

@@ -63,6 +63,5 @@ NODES = Nodes(
     },
     handlers=frozenset({"catch_clause"}),
     first_parts=frozenset({"return_statement", "throw_statement"}),
-    method_holder="class A {",
     requires=b"require(",
 )

@@ -95,15 +95,6 @@ def is_docstring(statement: ast.stmt) -> bool:
     )
 
 
-def parses(text: str) -> bool:
-    """Whether it is Python."""
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
-
-
 def _of_node(source: MutableText, node: ast.AST, names: list[str]) -> Iterator[Mutation]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):

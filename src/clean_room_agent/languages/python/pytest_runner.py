@@ -94,7 +94,7 @@ class PytestRunner(TestRunner):
         if found is not None:
             return found
         seen = "pytest" in ended.started or TRACE.search(ended.text)
-        if STARTED.search(ended.command) or (seen and not ended.has_others("pytest", "unittest")):
+        if STARTED.search(ended.command) or (seen and ended.started.keys() <= {"", "pytest", "unittest"}):
             return _unreadable_reading(_without_report(ended.returncode, ended.text))
         return None
 

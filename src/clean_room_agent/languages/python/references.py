@@ -4,7 +4,6 @@ The text is the file decoded as latin-1, so that its indexes are byte offsets.
 """
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -55,7 +54,6 @@ QUOTED = re.compile(r"[\"']([^\"'\n]+)[\"']")
 GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
 PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|setter|getter|deleter)\b")
 ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
-BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__"}
 COMMON_MEMBERS = frozenset(
     name
     for kind in (str, bytes, list, dict, set, tuple, int, float, object, type, BaseException, property)
