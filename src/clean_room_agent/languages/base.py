@@ -51,38 +51,26 @@ class Reach(NamedTuple):
 
 
 class Modules(Protocol):
-    """The modules of a repository, as the imports of one language find them."""
+    """The modules of a repository, as the imports of one language find them; as it is here, none."""
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """What `target`, as it is written in the file `source`, refers to; None if it is not in the repository."""
-        ...
+        return None
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """The submodule `name`; None if there is none."""
-        ...
+        return None
 
     def reach(self, path: str) -> Reach:
         """Who is affected when `path` is added or removed or, if it `is_configuration`, when it changes.
 
         These are the modules among the paths that were neither added nor removed.
         """
-        ...
+        return Reach()
 
 
 class NoModules(Modules):
     """The modules of a language in which no import is followed."""
-
-    def find(self, source: str, target: str) -> ModuleRef | None:
-        """None."""
-        return None
-
-    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """None."""
-        return None
-
-    def reach(self, path: str) -> Reach:
-        """No file."""
-        return Reach()
 
 
 class Language(Protocol):
@@ -104,17 +92,14 @@ class Language(Protocol):
 
     def load(self, grammar: str) -> object:
         """The grammar, as `tree_sitter.Language` takes it."""
-        ...
 
     def query(self, grammar: str) -> str:
         """What is captured of a file's tree: one query, because each walks the whole tree."""
-        ...
 
     def read(
         self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
         """Definitions, comments and imports. The nodes of a capture may come in any order."""
-        ...
 
     def read_names(
         self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"

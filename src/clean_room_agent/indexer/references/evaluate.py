@@ -42,19 +42,15 @@ class World(Protocol):
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """The module that `target`, as written in `source`, refers to; None if it is not in this repository."""
-        ...
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """The submodule `name`."""
-        ...
 
     def interface(self, path: str) -> Interface | None:
         """The file's interface, if it has one."""
-        ...
 
     def unique(self, source: str, name: str) -> tuple[str, int] | None:
         """Path and place of the only symbol of this name that `source` could mean; None unless there is exactly one."""
-        ...
 
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from clean_room_agent.languages.base import WORD, ModuleRef, Reach
+from clean_room_agent.languages.base import WORD, ModuleRef, Modules, Reach
 from clean_room_agent.languages.ecmascript.files import find_file, is_typed, join, without_suffix
 from clean_room_agent.languages.ecmascript.packages import (
     LERNA,
@@ -27,7 +27,7 @@ MAX_HOPS = 5
 """How many `imports` of packages one specifier may lead through."""
 
 
-class EcmaScriptModules:
+class EcmaScriptModules(Modules):
     """Finds the file a specifier refers to: by path, by `paths` of a `tsconfig.json`, or by a package's name.
 
     Args:
@@ -46,10 +46,6 @@ class EcmaScriptModules:
         """See `Modules.find`."""
         path = self.file(source, target)
         return None if path is None else ModuleRef(path, None)
-
-    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """None: files have no submodules."""
-        return None
 
     def reach(self, path: str) -> Reach:
         """See `Modules.reach`; a configuration reaches everything."""

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Collection, Iterable
 
-from clean_room_agent.languages.base import WORD, ModuleRef, Reach, ReadText
+from clean_room_agent.languages.base import WORD, ModuleRef, Modules, Reach, ReadText
 
 OWN_PACKAGE = "."
 SUFFIX, TEST_SUFFIX, MANIFEST = ".go", "_test.go", "go.mod"
 MODULE = re.compile(r'^module[ \t]+"?([^\s"]+)', re.MULTILINE)
 
 
-class GoPackages:
+class GoPackages(Modules):
     """The packages of a repository. Tests see what other tests of their folder define, other files do not."""
 
     def __init__(self, paths: Collection[str], read: ReadText) -> None:
@@ -33,10 +33,6 @@ class GoPackages:
                 found = _package_ref(_without_tests(self._folders.get(folder, [])))
                 if found is not None:
                     return found
-        return None
-
-    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
-        """None: a package is not reached from another."""
         return None
 
     def reach(self, path: str) -> Reach:
