@@ -74,6 +74,11 @@ class Reading(Struct, frozen=True, kw_only=True):
     """The command's output as it is shown, where a report stands in it; "" for the output as it is."""
 
 
+def unreadable(runner: str, problem: str) -> Reading:
+    """Of a run that the runner did not report, and why."""
+    return Reading(report=TestReport(runner=runner, whole=False, problem=problem))
+
+
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
     """The result that counts if one name has several; `outcomes` is not empty."""
     return max(outcomes, key=SEVERITY.index)

@@ -1,11 +1,16 @@
 """jest, vitest and mocha: the reports that the guard asks them for, else what they print, in which mocha names no files."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
-from clean_room_agent.languages.ecmascript.script_runner import NUMBERED, ScriptRunner, read_tree
+from clean_room_agent.languages.ecmascript.script_runner import (
+    NUMBERED,
+    ScriptRunner,
+    number_duplicates,
+    read_tree,
+)
 from clean_room_agent.languages.test_names import SEPARATOR
 
 JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d{1,9}) total$", re.MULTILINE)
@@ -178,12 +183,11 @@ def read_mocha(text: str) -> Reading | None:
     shown = [outcome for _, outcome in tree]
     named = (shown.count("passed"), shown.count("skipped"), len(failures)) == (passing, pending, failing)
     listed = [(name, outcome) for name, outcome in tree if outcome != "failed"] if named else []
+    red: list[tuple[str, Outcome]] = [(failure.name, "failed") for failure in failures]
     return Reading(
         report=TestReport(
             runner="mocha",
-            outcomes=merge(
-                _number_duplicates([*listed, *((failure.name, "failed") for failure in failures)])
-            ),
+            outcomes=merge(number_duplicates(listed + red)),
             collected=passing + pending + failing,
             passed=passing,
             named=named,
@@ -192,14 +196,6 @@ def read_mocha(text: str) -> Reading | None:
         ),
         failures=failures,
     )
-
-
-def _number_duplicates(pairs: Iterable[tuple[str, Outcome]]) -> Iterator[tuple[str, Outcome]]:
-    """`pairs` with equal names told apart by their order."""
-    seen: dict[str, int] = {}
-    for name, outcome in pairs:
-        seen[name] = seen.get(name, 0) + 1
-        yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), outcome
 
 
 def _mocha_failures(text: str) -> Iterator[Failure]:

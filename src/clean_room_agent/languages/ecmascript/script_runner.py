@@ -6,16 +6,24 @@ import json
 import re
 import shlex
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.test_results import SEVERITY, Failure, Outcome, Reading, TestReport
+from clean_room_agent.artifacts.test_results import (
+    SEVERITY,
+    Failure,
+    Outcome,
+    Reading,
+    TestReport,
+    unreadable,
+)
 from clean_room_agent.languages.ecmascript.package_json import command_of
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.relations import of_script
@@ -29,6 +37,7 @@ from clean_room_agent.languages.test_runner import (
     TooMuchError,
 )
 
+ValueT = TypeVar("ValueT")
 EMPTY = "''"
 """An empty string, as it is written."""
 TOO_MUCH = "the runners wrote more reports than are read"
@@ -98,7 +107,7 @@ class ScriptRunner(TestRunner):
         try:
             started = [name.removesuffix(".started") for name in reader.names(f"{self.name}-*.started")]
         except TooMuchError:
-            return Reading(report=TestReport(runner=self.name, whole=False, problem=TOO_MUCH))
+            return unreadable(self.name, TOO_MUCH)
         found = [_read_tests(reader, f"{stem}.json", self.name) for stem in started]
         tests = [test for report in found if not isinstance(report, str) for test in report]
         problem = next((report for report in found if isinstance(report, str)), "")
@@ -243,14 +252,16 @@ class _ReportedTest(Struct, frozen=True, kw_only=True):
     actual: str = ""
 
 
-def _build_reading(runner: str, tests: Collection[_ReportedTest], problem: str) -> Reading:
-    numbered = list(_number_duplicates(tests))
+def _build_reading(runner: str, tests: Iterable[_ReportedTest], problem: str) -> Reading:
+    """Of equal names, the worst comes first, so that numbers are stable."""
+    ordered = sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome)))
+    numbered = list(number_duplicates((one.name, one) for one in ordered))
     return Reading(
         report=TestReport(
             runner=runner,
             outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
             collected=len(numbered),
-            passed=sum(one.outcome == "passed" for one in tests),
+            passed=sum(one.outcome == "passed" for one in ordered),
             named=True,
             whole=not problem,
             problem=problem,
@@ -347,9 +358,9 @@ def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
         )  # fmt: skip
 
 
-def _number_duplicates(tests: Iterable[_ReportedTest]) -> Iterator[tuple[str, _ReportedTest]]:
-    """(name, test), with numbers for equal names; the worst of these comes first, so that numbers are stable."""
-    seen: dict[str, int] = {}
-    for one in sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
-        seen[one.name] = seen.get(one.name, 0) + 1
-        yield (one.name if seen[one.name] == 1 else f"{one.name} #{seen[one.name]}"), one
+def number_duplicates(pairs: Iterable[tuple[str, ValueT]]) -> Iterator[tuple[str, ValueT]]:
+    """`pairs` with equal names told apart by their order."""
+    seen = Counter[str]()
+    for name, value in pairs:
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name} #{seen[name]}"), value

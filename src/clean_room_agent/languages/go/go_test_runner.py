@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
+from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge, unreadable
 from clean_room_agent.languages.printed_values import strip_escapes, values_in
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.shell_words import ASSIGNMENT, simple_commands
@@ -90,7 +90,7 @@ class GoTestRunner(TestRunner):
                 line for name in names for line in reader.read(name).decode("utf-8", "replace").splitlines()
             ]
         except (OSError, TooMuchError):
-            return self._unreadable_reading("its report cannot be read")
+            return unreadable(self.name, "go test: its report cannot be read")
         if not names:
             return None
         packages, others = _by_package(lines)
@@ -117,9 +117,6 @@ class GoTestRunner(TestRunner):
         return Reading(
             report=report, failures=(*broken, *failures), shown=_readable_output(packages, others, ended.text)
         )
-
-    def _unreadable_reading(self, problem: str) -> Reading:
-        return Reading(report=TestReport(runner=self.name, whole=False, problem=f"go test: {problem}"))
 
     def only(self, command: str, names: Collection[str]) -> str | None:
         """The command for the functions of these names, not answered from Go's cache."""

@@ -23,6 +23,7 @@ from clean_room_agent.artifacts.test_results import (
     TestReport,
     merge,
     together,
+    unreadable,
     worst,
 )
 from clean_room_agent.languages.printed_values import values_in
@@ -95,7 +96,7 @@ class PytestRunner(TestRunner):
             return found
         seen = "pytest" in ended.started or TRACE.search(ended.text)
         if STARTED.search(ended.command) or (seen and ended.started.keys() <= {"", "pytest", "unittest"}):
-            return _unreadable_reading(_without_report(ended.returncode, ended.text))
+            return unreadable("pytest", _without_report(ended.returncode, ended.text))
         return None
 
     def only(self, command: str, names: Collection[str]) -> str | None:
@@ -139,7 +140,7 @@ def _read_all(ended: EndedCommand) -> Reading | None:
         return None
     times = len(SUMMARY.findall(ended.text))
     if times > 1 and left == [ended.report]:
-        return _unreadable_reading(f"pytest ran {times} times and left one report: {OVERWRITTEN}")
+        return unreadable("pytest", f"pytest ran {times} times and left one report: {OVERWRITTEN}")
     found = _check_against_summary(reduce(together, (_read_below(one, exists) for one in left)), ended.text)
     return with_logged(found, read_test_log(ended.report), every=ended.started.get("pytest", 0) > len(left))
 
@@ -188,17 +189,17 @@ def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
     try:
         data = read_bytes(report.parent, report.name, max_bytes=MAX_REPORT_BYTES + 1)
     except OSError as exc:
-        return _unreadable_reading(f"pytest's report cannot be read: {exc.strerror}")
+        return unreadable("pytest", f"pytest's report cannot be read: {exc.strerror}")
     if len(data) > MAX_REPORT_BYTES:
-        return _unreadable_reading(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
+        return unreadable("pytest", f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
     try:
         # pytest writes UTF-8; what another encoding is declared, or is not one, is no report of its.
         root = ET.fromstring(data, ET.XMLParser(target=_Elements(), encoding="utf-8"))  # noqa: S314 - without a document type, nothing is expanded
     except _DocumentTypeError:
-        return _unreadable_reading("the report is not one that pytest writes")
+        return unreadable("pytest", "the report is not one that pytest writes")
     except ET.ParseError:
-        return _unreadable_reading(
-            "pytest's report is cut short: its process ended before the report was complete"
+        return unreadable(
+            "pytest", "pytest's report is cut short: its process ended before the report was complete"
         )
     return _read_report(root, exists)
 
@@ -210,10 +211,6 @@ class _DocumentTypeError(Exception):
 class _Elements(ET.TreeBuilder):
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise _DocumentTypeError(name, pubid, system)
-
-
-def _unreadable_reading(problem: str) -> Reading:
-    return Reading(report=TestReport(runner="pytest", whole=False, problem=problem))
 
 
 def _read_report(root: ET.Element, exists: Callable[[str], bool]) -> Reading:

@@ -9,7 +9,15 @@ import shlex
 from collections.abc import Collection, Iterator
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.artifacts.test_results import RED, Failure, Outcome, Reading, TestReport, merge
+from clean_room_agent.artifacts.test_results import (
+    RED,
+    Failure,
+    Outcome,
+    Reading,
+    TestReport,
+    merge,
+    unreadable,
+)
 from clean_room_agent.languages.python import project
 from clean_room_agent.languages.python.frames import frames_in, words_after_frames
 from clean_room_agent.languages.python.test_log import read_test_log, with_logged, with_records_of_unittest
@@ -44,9 +52,7 @@ WORDS: dict[str, Outcome] = {
 }
 
 
-ENDED_EARLY = Reading(
-    report=TestReport(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
-)
+ENDED_EARLY = unreadable("unittest", "unittest ended before it printed its summary")
 
 
 class UnittestRunner(TestRunner):
