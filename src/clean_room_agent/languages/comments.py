@@ -92,7 +92,7 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
     """
     merged: list[tuple[int, int, list[str]]] = []
     last_row, last_column = -2, -1
-    for node, text in sorted(comments, key=_comment_start):
+    for node, text in sorted(comments, key=lambda comment: comment[0].start_byte):
         directive = DIRECTIVE.match(text)
         if directive is not None:
             text = text[directive.end() :].lstrip("#/-: ")  # noqa: PLW2901 - what follows is the comment
@@ -110,7 +110,3 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
         last_row, last_column = (node.end_point[0], column) if own_line else (-2, -1)
     whole = [Comment(start, line, "\n".join(texts)) for start, line, texts in merged]
     return [comment for comment in whole if LETTER.search(comment.text)]
-
-
-def _comment_start(comment: tuple[Node, str]) -> int:
-    return comment[0].start_byte

@@ -37,7 +37,7 @@ def nest(definitions: Iterable[Definition]) -> Nested:
     kinds: list[str] = []
     seen: set[tuple[int, str]] = set()
     open_: list[int] = []
-    for one in sorted(definitions, key=_definition_position):
+    for one in sorted(definitions, key=lambda one: (one.start, -one.end)):
         start = one.start
         while open_ and kept[open_[-1]].end <= start:
             open_.pop()
@@ -61,10 +61,6 @@ def nest(definitions: Iterable[Definition]) -> Nested:
         names.append(name)
         kinds.append(kind)
     return Nested(kept, parents, names, kinds)
-
-
-def _definition_position(one: Definition) -> tuple[int, int]:
-    return one.start, -one.end
 
 
 def _counts_as_definition(

@@ -12,12 +12,8 @@ from tree_sitter import Node
 
 from clean_room_agent.languages.comments import merge_line_comments
 from clean_room_agent.languages.ecmascript.imports import read_imports
-from clean_room_agent.languages.ecmascript.source import (
-    FUNCTIONS,
-    ScriptSource,
-    target_of,
-    unwrapped,
-)
+from clean_room_agent.languages.ecmascript.nodes import NAMELESS
+from clean_room_agent.languages.ecmascript.source import ScriptSource, target_of, unwrapped
 from clean_room_agent.languages.ecmascript.statements import Statements
 from clean_room_agent.languages.parsed import Definition, ParsedFile, outermost
 
@@ -90,7 +86,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes, *, t
 
 def _declarator_definition(node: Node, file: ScriptSource) -> Definition | None:
     value = unwrapped(node.child_by_field_name("value"))
-    if value is None or (value.type not in FUNCTIONS and value.type != "class"):
+    if value is None or (value.type not in NAMELESS and value.type != "class"):
         return None
     kind = "class" if value.type == "class" else "function"
     return file.make(file.declared(node), file.name(node, "name"), kind, body_of=value)
@@ -122,7 +118,7 @@ def _object_methods(
 def _field_definition(node: Node, file: ScriptSource) -> Definition | None:
     value = unwrapped(node.child_by_field_name("value"))
     name = file.name(node, "property") or file.name(node, "name")
-    if value is not None and value.type in FUNCTIONS:
+    if value is not None and value.type in NAMELESS:
         return file.make(node, name, "method", body_of=value)
     return file.make(node, name, "variable", value=value, holds=value is not None)
 

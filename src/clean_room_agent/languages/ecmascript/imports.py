@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from tree_sitter import Node
 
@@ -41,12 +42,8 @@ def read_imports(root: Node, statements: Iterable[Node], source: bytes) -> list[
             RawImport(_relative_path(one[1].decode("utf-8", "replace")), kind="type_ref", start=one.start())
             for one in REFERENCE.finditer(source)
         )
-    found.sort(key=_import_start)
+    found.sort(key=attrgetter("start"))
     return found
-
-
-def _import_start(one: RawImport) -> int:
-    return one.start
 
 
 def _statement_imports(node: Node, source: bytes) -> Iterator[RawImport]:

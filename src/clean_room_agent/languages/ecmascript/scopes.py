@@ -5,25 +5,14 @@ from collections.abc import Container, Iterator, Sequence
 
 from tree_sitter import Node
 
+from clean_room_agent.languages.ecmascript import nodes
 from clean_room_agent.languages.ecmascript.expressions import of_type, of_value
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.regions import FUNCTIONS, Regions
 from clean_room_agent.languages.scopes import Scopes
 
-CLASSES = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-CALLED = frozenset(
-    {
-        "function_declaration",
-        "generator_function_declaration",
-        "function_expression",
-        "generator_function",
-        "arrow_function",
-        "method_definition",
-        "function_signature",
-        "method_signature",
-        "abstract_method_signature",
-    }
-)
+CLASSES = nodes.CLASSES | {"class"}
+CALLED = nodes.NODES.functions | nodes.NODES.overloads | {"abstract_method_signature"}
 UNSAFE = re.compile(r"[\s;|]")
 NOT_FUNCTIONS = frozenset({"arrow_function", "function_type", "call_signature", "function_signature"})
 """Scopes in which `this` is what it is around them."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from clean_room_agent.languages.ecmascript.jsdoc import BETWEEN, DocComments
+from clean_room_agent.languages.ecmascript.nodes import DECLARATIONS
 from clean_room_agent.languages.parsed import Definition, last_line, text_of
 
-FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 HOLDING = frozenset({"function", "method", "class", "interface"})
 CASTS = frozenset(
     {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"}
 )
-DECLARING = frozenset({"lexical_declaration", "variable_declaration"})
 MAX_VALUE = 200
 """Characters up to which the signature of a variable or a type shows its value."""
 INDEXED = re.compile(r"[\[(]")
@@ -52,7 +51,7 @@ class ScriptSource(DocComments):
     def declared(self, declarator: Node) -> Node:
         """The whole declaration if it declares only this variable, else the declarator."""
         parent = declarator.parent
-        if parent is None or parent.type not in DECLARING:
+        if parent is None or parent.type not in DECLARATIONS:
             return declarator
         others = (child for child in parent.named_children if child.type == "variable_declarator")
         return parent if sum(1 for _ in others) == 1 else declarator

@@ -4,15 +4,11 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from clean_room_agent.languages.ecmascript.source import (
-    FUNCTIONS,
-    ScriptSource,
-    target_of,
-    unwrapped,
-)
+from clean_room_agent.languages.ecmascript.nodes import NAMELESS
+from clean_room_agent.languages.ecmascript.source import ScriptSource, target_of, unwrapped
 from clean_room_agent.languages.parsed import Definition
 
-CALLABLE = FUNCTIONS | {"class"}
+CALLABLE = NAMELESS | {"class"}
 NAMED_PATTERNS = frozenset({"identifier", "shorthand_property_identifier_pattern"})
 PATTERN_FIELDS = {"pair_pattern": "value", "object_assignment_pattern": "left", "assignment_pattern": "left"}
 PATTERNS = frozenset({"object_pattern", "array_pattern", "rest_pattern"})

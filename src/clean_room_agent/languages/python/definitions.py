@@ -8,6 +8,7 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from tree_sitter import Node
 
@@ -131,7 +132,7 @@ def _shared_assignments(
     assignments: Sequence[Node], functions: Sequence[Node], classes: Sequence[Node]
 ) -> Iterator[Node]:
     """Assignments at module or class level, in the order of the file."""
-    assignments = sorted(assignments, key=_node_start)
+    assignments = sorted(assignments, key=attrgetter("start_byte"))
     starts = [node.start_byte for node in assignments]
     inner_classes = sorted(node.byte_range for node in classes)
     place = 0
@@ -149,10 +150,6 @@ def _shared_assignments(
 def _is_local(node: Node, scopes: list[tuple[int, int, bool]]) -> bool:
     around = [scope for scope in scopes if scope[0] <= node.start_byte < scope[1]]
     return max(around)[2]
-
-
-def _node_start(node: Node) -> int:
-    return node.start_byte
 
 
 def _variable_definitions(node: Node, source: bytes) -> list[Definition]:
@@ -237,7 +234,7 @@ def _imports(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) 
             found.append(RawImport(_dotted_name(module, source), names, kind, aliases, start))
         else:
             found.extend(RawImport(name, (), kind, (alias,) if alias else (), start) for name, alias in pairs)
-    found.sort(key=_import_start)
+    found.sort(key=attrgetter("start"))
     return found
 
 
@@ -251,10 +248,6 @@ def _imported_name(name: Node, source: bytes) -> tuple[str, str]:
 def _dotted_name(name: Node, source: bytes) -> str:
     """A dotted name, which may have spaces or the end of a line around its dots."""
     return "".join(text_of(source, name).replace("\\", "").split())
-
-
-def _import_start(one: RawImport) -> int:
-    return one.start
 
 
 def _types_only(root: Node, source: bytes) -> list[Span]:
