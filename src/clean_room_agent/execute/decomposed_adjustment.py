@@ -210,11 +210,7 @@ class DecomposedAdjustment:
 
 
 def _as_decided(
-    answered: Sequence[PlanStep],
-    remaining: Sequence[PlanStep],
-    account: AdjustmentVerdicts,
-    *,
-    keeps: bool,
+    answered: Sequence[PlanStep], remaining: Sequence[PlanStep], account: AdjustmentVerdicts, *, keeps: bool
 ) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
     """The answer without changes that no verdict asked for, and a note on each of them. With `keeps`, steps that were
     to be dropped may stay.

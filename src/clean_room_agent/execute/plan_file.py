@@ -281,11 +281,7 @@ def written_text(plan: PlanArtifact, paths: Collection[str]) -> str:
         }
         tables.append(table | {key: value for key, value in optional.items() if value})
         _carry_out(step.target_files, now)
-    top: dict[str, Any] = {
-        "task": plan.task,
-        "task_summary": plan.task_summary,
-        "rationale": plan.rationale,
-    }
+    top: dict[str, Any] = {"task": plan.task, "task_summary": plan.task_summary, "rationale": plan.rationale}
     told = plan.evidence
     evidence = {"tests": told.tests, "checks": told.checks, "files": told.files}
     if any(evidence.values()):

@@ -151,10 +151,7 @@ def _run_worker(channel: Channel, plan: _Plan) -> None:
     conn = conn or _connect_to_draft(channel, plan)
     left_out = channel.wait()
     world = StoredWorld(
-        conn,
-        plan.root,
-        {path: one for path, one in plan.ids.items() if path not in left_out},
-        is_new=True,
+        conn, plan.root, {path: one for path, one in plan.ids.items() if path not in left_out}, is_new=True
     )
     held.sort()
     for first in range(0, len(held), RESOLVED_AT_ONCE):

@@ -31,12 +31,7 @@ class Scan(Struct, frozen=True, kw_only=True):
 
 
 def scan(
-    root: Path,
-    paths: Iterable[str],
-    known: Mapping[str, Stamp],
-    *,
-    scanned_at: int,
-    max_bytes: int,
+    root: Path, paths: Iterable[str], known: Mapping[str, Stamp], *, scanned_at: int, max_bytes: int
 ) -> Scan:
     """Compare the files that belong in the index with those it knows.
 

@@ -54,14 +54,7 @@ def settle(conn: Connection, root: Path, found: Scan) -> Scan:
     return structs.replace(found, suspects=suspects)
 
 
-def update_files(
-    conn: Connection,
-    root: Path,
-    found: Scan,
-    *,
-    max_bytes: int,
-    jobs: int,
-) -> IndexOutcome:
+def update_files(conn: Connection, root: Path, found: Scan, *, max_bytes: int, jobs: int) -> IndexOutcome:
     """Update the index for the files that were found changed or gone.
 
     Files that cannot be read are left out of it and listed in the outcome.

@@ -39,11 +39,7 @@ class Uses(ABC):
     common: ClassVar[frozenset[str]]
     """Names of members that say nothing of what is meant where nothing is known of the value."""
 
-    def __init__(
-        self,
-        captures: Mapping[str, Sequence[Node]],
-        bindings: Bindings,
-    ) -> None:
+    def __init__(self, captures: Mapping[str, Sequence[Node]], bindings: Bindings) -> None:
         self._captures = captures
         self._text = bindings.text
         self._definitions = bindings.nested.definitions

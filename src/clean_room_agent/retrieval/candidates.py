@@ -209,10 +209,7 @@ def _add_named(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
         for path, found in sorted(pool.files.items()):
             if path == area or path.startswith(area + "/"):
                 pool.add(
-                    path,
-                    tier=found.tier,
-                    reason=f"in {area}, where the task is likely",
-                    gain=GAINS["area"],
+                    path, tier=found.tier, reason=f"in {area}, where the task is likely", gain=GAINS["area"]
                 )
 
 

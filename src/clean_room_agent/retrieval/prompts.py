@@ -108,9 +108,7 @@ Does this file matter for the task? Answer yes or no.
 """
 )
 SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = yes_no_prompt(
-    name="scope_judgment",
-    title="Judge whether a file matters for a task",
-    template=SCOPE_JUDGMENT_TEMPLATE,
+    name="scope_judgment", title="Judge whether a file matters for a task", template=SCOPE_JUDGMENT_TEMPLATE
 )
 RELEVANT = "relevant"
 SCOPE_BATCH_TEMPLATE = (

@@ -241,8 +241,5 @@ def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -
 
 def _candidate_decision(entry: Candidate) -> Decision:
     return Decision(
-        stage=STAGE,
-        subject=entry.subject,
-        included=True,
-        reason=f"taken up: {'; '.join(entry.reasons)}",
+        stage=STAGE, subject=entry.subject, included=True, reason=f"taken up: {'; '.join(entry.reasons)}"
     )

@@ -117,11 +117,7 @@ def _file_decision(entry: Candidate, verdict: Verdict | None, passed_over: str) 
     else:
         included, reason = bool(verdict.label), f"{verdict.reason}: {why}"
     return Decision(
-        stage=ScopeStage.name,
-        subject=entry.subject,
-        included=included,
-        reason=reason,
-        verdict=verdict,
+        stage=ScopeStage.name, subject=entry.subject, included=included, reason=reason, verdict=verdict
     )
 
 

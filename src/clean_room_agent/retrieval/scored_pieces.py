@@ -374,12 +374,7 @@ def files_in_scope(context: StageContext, source: RepositorySource, query: TaskQ
         for piece in view.pieces
     )
     return FilesInScope(
-        views=tuple(views),
-        pieces=pieces,
-        hints=hints,
-        terms=terms,
-        tests=tests,
-        unreadable=tuple(unreadable),
+        views=tuple(views), pieces=pieces, hints=hints, terms=terms, tests=tests, unreadable=tuple(unreadable)
     )
 
 

@@ -81,8 +81,7 @@ def read_indexed(root: Path, path: str, indexed_hash: str) -> FileText | NotEdit
     except OSError as exc:
         if exc.errno in NOT_A_FILE:
             return NotEditable(
-                path=path,
-                reason="it is not a file of the repository: it is a link, or a link leads to it",
+                path=path, reason="it is not a file of the repository: it is a link, or a link leads to it"
             )
         raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
     digest = content_hash(data)

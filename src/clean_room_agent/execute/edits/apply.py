@@ -7,11 +7,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import ContextPackage
 from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
-from clean_room_agent.execute.edits.definition_answers import (
-    NoDefinition,
-    import_place,
-    whole_definition,
-)
+from clean_room_agent.execute.edits.definition_answers import NoDefinition, import_place, whole_definition
 from clean_room_agent.execute.edits.definitions import (
     SymbolSpan,
     definitions,

@@ -15,12 +15,7 @@ from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import EditableDefinition, SymbolSpan, definitions, named
 from clean_room_agent.execute.edits.indent_units import indent_unit
 from clean_room_agent.execute.edits.rules import EditOutcome
-from clean_room_agent.execute.edits.search_replace import (
-    Splice,
-    indentation,
-    line_of,
-    reindented,
-)
+from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
 from clean_room_agent.syntax import nodes_of
 
 MOST_BLANK_LINES = 2

@@ -156,11 +156,7 @@ class Places(Collection[str]):
     """The files of a tree that edits may change, and what else is in it."""
 
     def __init__(
-        self,
-        files: Iterable[str],
-        others: Mapping[str, str] = NO_OTHERS,
-        *,
-        only: AbstractSet[str] = NOTHING,
+        self, files: Iterable[str], others: Mapping[str, str] = NO_OTHERS, *, only: AbstractSet[str] = NOTHING
     ) -> None:
         """`others` says what stands at paths that are not for edits: "a link". `only` are the files that the user allows to be
         changed, besides tests; empty: all.

@@ -22,12 +22,7 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText,
 from clean_room_agent.execute.edits.search_replace import indentation
 from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault
 from clean_room_agent.execute.forms.masks import Mask, masks_by_line, statement_at
-from clean_room_agent.execute.forms.openings import (
-    Opening,
-    answers_only,
-    opening_of,
-    with_line_inside,
-)
+from clean_room_agent.execute.forms.openings import Opening, answers_only, opening_of, with_line_inside
 from clean_room_agent.execute.forms.place import (
     SAME,
     Assignment,

@@ -23,11 +23,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     sourced,
     without_line_end,
 )
-from clean_room_agent.execute.edits.definition_answers import (
-    WholeDefinition,
-    import_place,
-    whole_definition,
-)
+from clean_room_agent.execute.edits.definition_answers import WholeDefinition, import_place, whole_definition
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.indent_units import units_of
 from clean_room_agent.execute.edits.search_replace import fitted, indentation, line_of

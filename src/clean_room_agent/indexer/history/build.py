@@ -12,14 +12,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.git.log import (
-    Answer,
-    LogEntry,
-    ask_log,
-    graph_marks,
-    lacks_contents,
-    read_log,
-)
+from clean_room_agent.git.log import Answer, LogEntry, ask_log, graph_marks, lacks_contents, read_log
 from clean_room_agent.indexer.index_run import Bounds
 from clean_room_agent.json_values import from_json, to_json
 
@@ -74,14 +67,7 @@ class _WantedHistory(Struct, frozen=True, kw_only=True):
 class PendingHistory:
     """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
 
-    def __init__(
-        self,
-        wanted: _WantedHistory,
-        *,
-        known: str | None,
-        log: Answer | None,
-        blank: bool,
-    ) -> None:
+    def __init__(self, wanted: _WantedHistory, *, known: str | None, log: Answer | None, blank: bool) -> None:
         self._wanted = wanted
         self._known = known
         self._log = log

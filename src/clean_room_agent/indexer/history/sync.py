@@ -168,10 +168,7 @@ class HistorySync:
     """
 
     def __init__(
-        self,
-        conn: Connection,
-        scope: Scope,
-        read_commits: Callable[[Sequence[str]], Sequence[LogEntry]],
+        self, conn: Connection, scope: Scope, read_commits: Callable[[Sequence[str]], Sequence[LogEntry]]
     ) -> None:
         """`read_commits` asks git about just these commits."""
         self._conn = conn

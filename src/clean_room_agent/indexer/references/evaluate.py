@@ -5,15 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from clean_room_agent.languages.base import ModuleRef
-from clean_room_agent.languages.interface import (
-    DEFAULT,
-    EXPORT,
-    EXPORTS,
-    STAR,
-    WHOLE,
-    Interface,
-    Written,
-)
+from clean_room_agent.languages.interface import DEFAULT, EXPORT, EXPORTS, STAR, WHOLE, Interface, Written
 from clean_room_agent.languages.registry import language_at
 
 

@@ -6,11 +6,7 @@ from collections.abc import Collection, Iterator
 
 from clean_room_agent.artifacts.test_results import Failure, Outcome, Reading, TestReport, merge
 from clean_room_agent.languages.ecmascript.package_json import mentions_in_tests
-from clean_room_agent.languages.ecmascript.script_runner import (
-    NODE_TESTS,
-    ScriptRunner,
-    titles_pattern,
-)
+from clean_room_agent.languages.ecmascript.script_runner import NODE_TESTS, ScriptRunner, titles_pattern
 from clean_room_agent.languages.repository_files import RepositoryFiles
 from clean_room_agent.languages.test_names import SEPARATOR
 

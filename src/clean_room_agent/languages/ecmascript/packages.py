@@ -4,19 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from clean_room_agent.languages.base import above
-from clean_room_agent.languages.ecmascript.files import (
-    find_file,
-    find_index,
-    join,
-    without_suffix,
-)
-from clean_room_agent.languages.jsonc import (
-    as_object,
-    as_text,
-    as_texts,
-    read_object,
-    read_packages,
-)
+from clean_room_agent.languages.ecmascript.files import find_file, find_index, join, without_suffix
+from clean_room_agent.languages.jsonc import as_object, as_text, as_texts, read_object, read_packages
 from clean_room_agent.paths import compile_globs, expand_braces, whole_name_stars
 
 MANIFEST = "package.json"

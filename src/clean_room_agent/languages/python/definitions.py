@@ -65,10 +65,7 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> P
         definitions=definitions,
         comments=merge_line_comments(
             (
-                (
-                    node,
-                    source[node.start_byte : node.end_byte].decode("utf-8", "replace").lstrip("#").strip(),
-                )
+                (node, source[node.start_byte : node.end_byte].decode("utf-8", "replace").lstrip("#").strip())
                 for node in captures.get("comment", ())
             ),
             source,

@@ -115,8 +115,7 @@ def _outside_packages(files: RepositoryFiles, folder: str) -> str:
 def _environment_python(files: RepositoryFiles) -> str:
     """The Python of an environment in the tree; "" if there is none."""
     return next(
-        (f"{name}/bin/python" for name in (".venv", "venv") if (files.top / name / "bin/python").exists()),
-        "",
+        (f"{name}/bin/python" for name in (".venv", "venv") if (files.top / name / "bin/python").exists()), ""
     )
 
 

@@ -137,11 +137,7 @@ class PythonBindings(Bindings):
     """What a Python file binds."""
 
     def __init__(
-        self,
-        captures: Mapping[str, Sequence[Node]],
-        nested: Nested,
-        imports: Sequence[RawImport],
-        text: str,
+        self, captures: Mapping[str, Sequence[Node]], nested: Nested, imports: Sequence[RawImport], text: str
     ) -> None:
         super().__init__(nested, text, Regions(nested, captures.get("use.scope", ())))
         self.scopes = PythonScopes(nested, self.regions, text)
