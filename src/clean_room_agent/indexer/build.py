@@ -70,16 +70,9 @@ def index_repository(
 ) -> IndexSummary:
     """Bring the repository's `curated.sqlite` up to date with its files and its git history.
 
-    Args:
-        repo_path: any folder of the working tree.
-        config: limits on files and history.
-        jobs: number of processes that parse files.
-        full: rebuild from scratch.
-        continue_on_error: leave out a file that cannot be read, and name it in the summary.
-        listing: the working tree as git lists it, if the caller already has it.
-        digest: of the configuration that `config` was read from; `bounds.recall` looks it up.
-        progress: called with the number of files read so far and the total.
-        clock_ns: nanoseconds since 1970 UTC.
+    `repo_path` is any folder of the working tree, `listing` that tree as git lists it, if the caller has it already; `digest` is of
+    the configuration that `config` was read from (`index_run.recall` looks it up). With `continue_on_error`, a file that cannot be
+    read is left out and named in the summary. `progress` is called with the number of files read so far and the total.
 
     Raises:
         RepositoryError: there is no repository with a working tree.

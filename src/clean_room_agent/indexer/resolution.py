@@ -157,14 +157,8 @@ def read_config(root: Path, path: str) -> str | None:
 def affected(
     conn: Connection, root: Path, changes: Changes, ids: Mapping[str, int], world: StoredWorld
 ) -> set[int]:
-    """The files, including those just written, that may resolve differently after the changes.
-
-    Args:
-        conn: open; the changes are already written.
-        root: the folder that paths are relative to.
-        changes: what was written and removed.
-        ids: path -> id of every current file.
-        world: the same files.
+    """The files, including those just written, that may resolve differently after the changes, which are written already. `ids`: path
+    -> id of every current file.
     """
     found = set(changes.written.values())
     for file_id, (before, after) in changes.names.items():

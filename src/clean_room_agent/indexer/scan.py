@@ -33,14 +33,8 @@ class Scan(Struct, frozen=True, kw_only=True):
 def scan(
     root: Path, paths: Iterable[str], known: Mapping[str, Stamp], *, scanned_at: int, max_bytes: int
 ) -> Scan:
-    """Compare the files that belong in the index with those it knows.
-
-    Args:
-        root: the folder that paths are relative to.
-        paths: relative, with forward slashes.
-        known: what the index holds or has decided not to hold, by path.
-        scanned_at: when the index was last updated, in nanoseconds since 1970; 0 for never.
-        max_bytes: larger files are not indexed.
+    """Compare the files that belong in the index with those it knows: what it holds or has decided not to hold, by path. `scanned_at`:
+    when it was last updated, in nanoseconds since 1970; 0 for never.
     """
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}

@@ -136,13 +136,6 @@ def read_search_file(
 
     A chunk is a definition and what it contains. The definitions inside a class are chunks of their own; those inside a
     function belong to the function.
-
-    Args:
-        path: relative to the repository.
-        source: the file as UTF-8.
-        nested: its symbols.
-        docstrings: their texts.
-        comments: their texts.
     """
     places, pieces = _split_chunks(source.translate(BLANKED), nested)
     text = b" \0 ".join(pieces).decode("utf-8", "replace")

@@ -55,16 +55,8 @@ def settle(conn: Connection, root: Path, found: Scan) -> Scan:
 
 
 def update_files(conn: Connection, root: Path, found: Scan, *, max_bytes: int, jobs: int) -> IndexOutcome:
-    """Update the index for the files that were found changed or gone.
-
-    Files that cannot be read are left out of it and listed in the outcome.
-
-    Args:
-        conn: open, in a transaction.
-        root: the folder that paths are relative to.
-        found: what to read and what is gone.
-        max_bytes: larger files are not indexed.
-        jobs: number of processes that may parse files.
+    """Update the index, in a transaction, for the files that were found changed or gone; those that cannot be read are left out and
+    listed in the outcome. At most `jobs` processes parse files.
     """
     suspects = found.suspects
     if not (suspects or found.gone):

@@ -82,13 +82,8 @@ def _gives_reason(text: str) -> bool:
 
 
 def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> list[Comment]:
-    """Sort comments by position, and join full-line ones on adjacent lines at the same column.
-
-    Comments without letters, and those meant only for tools, are left out.
-
-    Args:
-        comments: each with its text without comment marks.
-        source: the file.
+    """Sort comments, each with its text without comment marks, by position, and join full-line ones on adjacent lines at the same
+    column. Those without letters, and those meant only for tools, are left out.
     """
     merged: list[tuple[int, int, list[str]]] = []
     last_row, last_column = -2, -1

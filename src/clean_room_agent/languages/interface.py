@@ -71,12 +71,8 @@ def write_uses(
     imports: Sequence[tuple[str, Sequence[str], str]],
     uses: Sequence[tuple[int, str]],
 ) -> str:
-    """Serialise what a file uses.
-
-    Args:
-        inner: definitions that only this file can refer to.
-        imports: as they are written: (module, names taken from there, kind), of files that get what they take as values of their names.
-        uses: (place of a symbol, the tokens of the names it uses, separated by spaces), as `languages.uses` says.
+    """Serialise what a file uses: definitions that only it can refer to; of imports that give values of names, (module as written,
+    names taken from there, kind); (place of a symbol, the tokens of the names it uses, separated by spaces), as `languages.uses` says.
     """
     return to_json([inner, imports, uses])
 

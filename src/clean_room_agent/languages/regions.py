@@ -17,17 +17,14 @@ class Regions:
 
     A scope is a function, class, interface, type or namespace, or the body of one; other blocks belong to the function
     around them. Scopes are numbered in the order of the file; `MODULE_SCOPE` is the file itself.
-
-    Args:
-        nested: the symbols.
-        scopes: the nodes of the scopes.
-        fits: whether a scope of this type of node may be a symbol of this kind; None if the scopes are bodies, each that
-            of the innermost symbol around it.
     """
 
     def __init__(
         self, nested: Nested, scopes: Sequence[Node], fits: Callable[[str, str], bool] | None = None
     ) -> None:
+        """`fits`: whether a scope of this type of node may be a symbol of this kind; None if the scopes are bodies, each that of the
+        innermost symbol around it.
+        """
         self._fits = fits
         self.nodes: list[Node | None] = [None, *sorted(scopes, key=lambda one: one.start_byte)]
         self.parents = [-1] * len(self.nodes)

@@ -89,13 +89,8 @@ def split_file(
     max_lines: int,
     imports: Sequence[tuple[int, int]] = (),
 ) -> tuple[CodePiece, ...]:
-    """Divide the file into pieces, by line. Consecutive overloads of one name form one piece.
-
-    Args:
-        lines: of the file, without line breaks.
-        definitions: of the file, in any order.
-        max_lines: a longer definition that has members is divided, whatever its kind.
-        imports: first and last lines of the file's imports, in order.
+    """Divide the file into pieces, by line. Consecutive overloads of one name form one piece, and a definition of more than
+    `max_lines` that has members is divided, whatever its kind. `imports` are first and last lines, in order.
     """
     ordered = sorted(
         (entry for entry in definitions if _stands_alone(entry) and entry.end_line <= len(lines)),

@@ -95,12 +95,8 @@ class PlannedFile(Struct, frozen=True, kw_only=True):
 def target_of(
     pieces: Sequence[ScoredPiece], hints: PieceHints, changed: Collection[tuple[str, str]]
 ) -> PlannedFile:
-    """Decide which pieces of the file are included without asking, and which must be judged.
-
-    Args:
-        pieces: the file's.
-        hints: what the plan names.
-        changed: (path, name) of the pieces that were judged to be changed when the task was planned.
+    """Decide which of a file's pieces are included without asking, and which must be judged. `changed` are (path, name) of those that
+    were judged to be changed when the task was planned.
     """
     chosen: dict[int, tuple[ScoredPiece, str]] = {}
     view = pieces[0].view

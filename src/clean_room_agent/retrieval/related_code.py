@@ -79,12 +79,8 @@ def related_selections(
 ) -> tuple[Selection, ...]:
     """What is shown for reading: used definitions, then lines of callers, then tests that must keep passing.
 
-    Args:
-        changed: the code to be changed.
-        source: where related code is looked for.
-        shown: all code that is already shown.
-        failing: the names of the tests that fail, which cannot keep passing.
-        goal_tests: (path, first line) of those that were found; the name of an inherited one does not say where it is.
+    `shown` is all code that is shown already. Tests that fail cannot keep passing: `failing` are their names, `goal_tests` (path,
+    first line) of those that were found, as the name of an inherited one does not say where it is.
 
     Raises:
         RepositoryError: a file differs from what was indexed.

@@ -98,13 +98,8 @@ class Retriever:
         session: Session,
         config: RetrievalConfig,
     ) -> None:
-        """Args:
-            kb: over a connection that is open for reading.
-            root: the folder that was indexed; what is shown is read from it.
-            models: asked unless the configuration says not to; its windows set the budget either way.
-            record: gets every decision.
-            session: of the task; gets what a refinement needs.
-            config: the stages and how they judge.
+        """`root` is the folder that was indexed; what is shown is read from it. The windows of `models` set the budget also where
+        no model is asked; `record` gets every decision, the task's `session` what a refinement needs.
 
         Raises:
             ConfigError: a stage is unknown.

@@ -104,11 +104,8 @@ class PendingHistory:
             self._log.drop()
 
     def write_commits(self, conn: Connection, *, repo_id: int) -> None:
-        """Write the commits of a history that was read from scratch; this need not wait for the list of files.
-
-        Args:
-            conn: open, in a transaction that replaces the whole index.
-            repo_id: the repository's id.
+        """Write the commits of a history that was read from scratch, in a transaction that replaces the whole index; this need not wait
+        for the list of files.
         """
         if self._entries is not None:
             from clean_room_agent.indexer.history.rows import write_commits  # noqa: PLC0415 - see the first lines
@@ -118,12 +115,7 @@ class PendingHistory:
 
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> int:
         """Bring the stored history up to date; the result is the same as if it were read from scratch. Return how many
-        commits were read.
-
-        Args:
-            conn: open, in a transaction; `files` holds exactly the ids in `ids`.
-            repo_id: the repository's id.
-            ids: path -> id of every current file.
+        commits were read. `ids`: path -> id of every current file, as the table `files` holds them.
         """
         from clean_room_agent.indexer.history.rows import Scope, write_touches  # noqa: PLC0415 - see the first lines
 
@@ -162,14 +154,7 @@ class PendingHistory:
 def begin_history(
     root: Path, config: Bounds, *, head: str | None, state: HistoryState | None
 ) -> PendingHistory:
-    """Start git on whatever history the index lacks, and return without waiting for it.
-
-    Args:
-        root: the top folder of the working tree.
-        config: limits.
-        head: the commit that is checked out, if any.
-        state: what the index holds; None if it is empty.
-    """
+    """Start git on whatever history the index lacks up to the commit `head` that is checked out, and return without waiting for it."""
     partial = lacks_contents(root)
     now = HistoryState(
         head=head if config.history else None,

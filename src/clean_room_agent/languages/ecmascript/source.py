@@ -69,18 +69,10 @@ class ScriptSource(DocComments):
         needs_holder: bool = False,
         documented_at: int | None = None,
     ) -> Definition:
-        """Make a definition from the node, including its `export` and decorators.
+        """Make a definition from a declaration, a declarator or an assignment, including its `export` and decorators.
 
-        Args:
-            node: a declaration, a declarator or an assignment.
-            name: the unqualified name.
-            kind: of symbol.
-            owner: what the source writes before the name.
-            body_of: the node whose `body` ends the signature.
-            value: what a variable is set to; a long signature leaves it out.
-            holds: whether a variable contains what is defined inside; functions and classes always do.
-            needs_holder: see `Definition`.
-            documented_at: the byte that the documentation precedes, if it is not where the definition starts.
+        The `body` of `body_of` ends the signature; a long one leaves out the `value` that a variable is set to. Functions and classes
+        hold what is defined inside in any case. The documentation ends before the byte `documented_at`, or where the definition starts.
         """
         outer = self.outer.get(node.start_byte, node)
         begins = outer.start_byte

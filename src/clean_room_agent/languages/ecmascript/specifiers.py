@@ -28,12 +28,7 @@ MAX_HOPS = 5
 
 
 class EcmaScriptModules(Modules):
-    """Finds the file a specifier refers to: by path, by `paths` of a `tsconfig.json`, or by a package's name.
-
-    Args:
-        paths: all files of the repository that no other language has.
-        read: returns the text of a configuration file, or None if it cannot be read.
-    """
+    """Finds the file a specifier refers to: by path, by `paths` of a `tsconfig.json`, or by a package's name."""
 
     def __init__(self, paths: Collection[str], read: Callable[[str], str | None]) -> None:
         self._paths = frozenset(paths)

@@ -88,13 +88,7 @@ class _MergedSettings(Struct, kw_only=True):
 
 
 class Configs:
-    """All configurations of a repository.
-
-    Args:
-        paths: all files.
-        read: returns a file's text.
-        package: maps a configuration's folder and a package's name to that package's folder.
-    """
+    """All configurations of a repository."""
 
     def __init__(
         self,
@@ -102,6 +96,7 @@ class Configs:
         read: Callable[[str], str | None],
         package: Callable[[str, str], str | None],
     ) -> None:
+        """`package` maps a configuration's folder and a package's name to that package's folder."""
         self._paths = paths
         self._read = read
         self._package = package
@@ -227,11 +222,8 @@ def _path_mappings(merged: _MergedSettings, base_url: str | None) -> tuple[tuple
 
 
 def _compile_pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
-    """Compile globs into a pattern for the files they match and the files in folders they match.
-
-    Args:
-        globs: paths from the repository's root.
-        whole: a glob whose last part has a star or a suffix matches files only, not folders.
+    """Compile globs into a pattern for the files they match and the files in folders they match; with `whole`, one whose last part
+    has a star or a suffix matches no folders.
     """
     patterns: list[str] = []
     for glob in map(whole_name_stars, globs):
