@@ -4,7 +4,7 @@ item.
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -28,6 +28,10 @@ Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
 repository tells agents. uses: signatures of what the code uses. callers: lines that use the code. green: tests that
 exercise it and must stay green.
 """
+DETAILS: tuple[Detail, ...] = get_args(Detail)
+"""The greatest first."""
+SECTIONS: tuple[Section, ...] = get_args(Section)
+"""By priority: what is later is left out first where a prompt does not fit."""
 FENCE_MIN = 5
 
 
@@ -196,14 +200,7 @@ def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
     def text(section: Section) -> str:
         return without_line_end(_framed_items([item for item in shown if item.section == section], fence))
 
-    return SectionTexts(
-        code=text("code"),
-        tests=text("tests"),
-        conventions=text("conventions"),
-        uses=text("uses"),
-        callers=text("callers"),
-        green=text("green"),
-    )
+    return SectionTexts(**{section: text(section) for section in SECTIONS})
 
 
 def frame_items(items: Iterable[ContextItem]) -> str:

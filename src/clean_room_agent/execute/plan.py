@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextPackage, Detail
+from clean_room_agent.artifacts.context import DETAILS, ContextPackage
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import (
     AdjustmentVerdicts,
@@ -82,7 +82,6 @@ WHOLE = "whole"
 """Names the one part, and the one step."""
 MAX_FILES = 3
 """Taken from what is in scope: all of them go into the coder's context before anything else does."""
-RANKS: dict[Detail, int] = {"primary": 0, "supporting": 1, "type_context": 2}
 
 
 def make_meta_plan(
@@ -389,7 +388,7 @@ def files_in_scope(
 
     items = sorted(
         (item for item in context.items if item.section == "code"),
-        key=lambda item: (item.tier, RANKS[item.detail], -item.score, item.path),
+        key=lambda item: (item.tier, DETAILS.index(item.detail), -item.score, item.path),
     )
     found = (*(item.path for item in items), *(item.path for item in context.dropped))
     return tuple(path for path in dict.fromkeys(found) if allowed(path))

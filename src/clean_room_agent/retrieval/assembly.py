@@ -7,6 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import (
+    DETAILS,
+    SECTIONS,
     BudgetAccount,
     ContextItem,
     ContextPackage,
@@ -25,16 +27,6 @@ from clean_room_agent.retrieval.stage_source import RepositorySource
 STAGE = "assembly"
 MOST_OTHERS = 20
 """Files that are named in the package without being shown."""
-DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
-SECTION_ORDER: dict[Section, int] = {
-    "code": 0,
-    "tests": 1,
-    "conventions": 2,
-    "uses": 3,
-    "callers": 4,
-    "green": 5,
-}
-"""By priority: what is later is left out first where a prompt does not fit."""
 
 
 class _Rendered(Struct, frozen=True, kw_only=True):
@@ -49,7 +41,7 @@ class _Rendered(Struct, frozen=True, kw_only=True):
     def rank(self) -> tuple[int, int, int, float, str, int]:
         """By section, detail, tier and score, then by place to make the order total."""
         chosen = self.selection
-        order = (SECTION_ORDER[chosen.section], DETAIL_ORDER[chosen.detail], chosen.tier)
+        order = (SECTIONS.index(chosen.section), DETAILS.index(chosen.detail), chosen.tier)
         return (*order, -chosen.score, chosen.path, chosen.start_line)
 
 
@@ -293,7 +285,7 @@ def _display_order(rendered: Iterable[_Rendered]) -> tuple[ContextItem, ...]:
         first.setdefault((one.item.section, one.item.path), place)
     ordered.sort(
         key=lambda one: (
-            SECTION_ORDER[one.item.section],
+            SECTIONS.index(one.item.section),
             first[one.item.section, one.item.path],
             one.item.symbol is not None,
             one.item.start_line,

@@ -73,7 +73,7 @@ TARGET_NAMES = 40
 """Definitions named in the outline of a file to be changed, those closest to the shown code."""
 PLAN_NAMES = 15
 """Definitions named in the outline of a file for a planner, those nearest to the task."""
-DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
+DETAIL_OF_LABEL: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
 
 
 class PlannedFile(Struct, frozen=True, kw_only=True):
@@ -242,7 +242,7 @@ class PrecisionStage:
             nothing_chosen=not context.selections,
         )
         chosen = [
-            scored.select(DETAILS[verdict.label], verdict.reason)
+            scored.select(DETAIL_OF_LABEL[verdict.label], verdict.reason)
             for scored, verdict in judged
             if verdict.label
         ]
@@ -342,7 +342,7 @@ class PrecisionStage:
             stage=self.name,
             subject=replace(scored.entry.subject, symbol=scored.piece.name, score=scored.score),
             included=bool(verdict.label),
-            detail=DETAILS[verdict.label] if verdict.label else "",
+            detail=DETAIL_OF_LABEL[verdict.label] if verdict.label else "",
             reason=verdict.reason,
             verdict=verdict,
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from clean_room_agent.artifacts.context import ContextRequest, Detail, RefinementRequest, Subject, TaskQuery
+from clean_room_agent.artifacts.context import DETAILS, ContextRequest, RefinementRequest, Subject, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.precision_stage import PrecisionStage
@@ -16,8 +16,6 @@ STAGE = "refinement_merge"
 NAMED_SCORE = 1.0
 WHOLE_SHARE = 0.8
 """The most that primary code may take once a whole file is added, as tests have to fit beside it."""
-DETAILS: tuple[Detail, ...] = ("primary", "supporting", "type_context")
-"""The greatest first."""
 
 Place = tuple[str, int, bool]
 """Path, first line, and whether it is of the whole file."""
