@@ -13,11 +13,9 @@ from clean_room_agent.languages.parsed import text_of
 MAX_DEPTH = 400
 IDENTIFIERS = frozenset({"identifier", "type_identifier", "shorthand_property_identifier"})
 PATTERNS = frozenset(
-    {
-        "object_pattern", "array_pattern", "pair_pattern", "rest_pattern", "formal_parameters", "required_parameter",
-        "pattern_list", "tuple_pattern",
-    }
-)  # fmt: skip
+    {"object_pattern", "array_pattern", "pair_pattern", "rest_pattern", "pattern_list", "tuple_pattern"}
+    | {"formal_parameters", "required_parameter"}
+)
 Kind = Literal["test", "suite", "hook"]
 
 

@@ -41,25 +41,8 @@ INVISIBLE = re.compile(
 )
 """Invisible characters in addition to those of the categories below."""
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-PACKAGE_JSON_TEST_KEYS = (
-    "scripts",
-    "jest",
-    "vitest",
-    "mocha",
-    "ava",
-    "babel",
-    "type",
-    "exports",
-    "imports",
-    "main",
-    "module",
-    "browser",
-    "config",
-    "nyc",
-    "c8",
-    "tap",
-    "workspaces",
-)
+PACKAGE_JSON_TEXT = "scripts jest vitest mocha ava babel type exports imports main module browser config nyc c8 tap workspaces"
+PACKAGE_JSON_TEST_KEYS = tuple(PACKAGE_JSON_TEXT.split())
 UNREADABLE = object()
 NOTHING: AbstractSet[str] = frozenset()
 NO_OTHERS: Mapping[str, str] = MappingProxyType({})

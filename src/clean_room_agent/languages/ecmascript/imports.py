@@ -20,15 +20,8 @@ CALLED = (
 """Each begins with a literal, for which `re` can search quickly; and what the node there is."""
 REFERENCE = re.compile(rb"""^///\s*<reference\s+path\s*=\s*["']([^"'\n]+)["']""", re.MULTILINE)
 TYPE_CONTEXTS = frozenset(
-    {
-        "type_annotation",
-        "type_query",
-        "type_alias_declaration",
-        "type_arguments",
-        "interface_body",
-        "extends_type_clause",
-        "object_type",
-    }
+    {"type_annotation", "type_query", "type_alias_declaration", "type_arguments"}
+    | {"interface_body", "extends_type_clause", "object_type"}
 )
 VALUE_CONTEXTS = frozenset({"statement_block", "program", "arguments", "class_body", "object"})
 

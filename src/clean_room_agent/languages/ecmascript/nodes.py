@@ -11,21 +11,8 @@ DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
 
 NODES = Nodes(
     sequences=frozenset(
-        {
-            "program",
-            "statement_block",
-            "class_body",
-            "switch_body",
-            "switch_case",
-            "switch_default",
-            "array",
-            "object",
-            "arguments",
-            "enum_body",
-            "interface_body",
-            "object_type",
-            "jsx_element",
-        }
+        {"program", "statement_block", "class_body", "switch_body", "switch_case", "switch_default", "array"}
+        | {"object", "arguments", "enum_body", "interface_body", "object_type", "jsx_element"}
     ),
     statements=frozenset({"program", "statement_block", "switch_case", "switch_default"}),
     bodies=frozenset({"statement_block", "class_body", "switch_body"}),

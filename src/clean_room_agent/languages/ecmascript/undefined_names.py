@@ -11,25 +11,13 @@ from tree_sitter import Node, Tree
 
 from clean_room_agent.languages.parsed import named_nodes
 
+NAMED_TEXT = """
+    variable_declarator function_declaration generator_function_declaration function_expression generator_function
+    function_signature class_declaration abstract_class_declaration class enum_declaration internal_module module
+    index_signature
+"""
 BOUND_BY_FIELD = {
-    **dict.fromkeys(
-        (
-            "variable_declarator",
-            "function_declaration",
-            "generator_function_declaration",
-            "function_expression",
-            "generator_function",
-            "function_signature",
-            "class_declaration",
-            "abstract_class_declaration",
-            "class",
-            "enum_declaration",
-            "internal_module",
-            "module",
-            "index_signature",
-        ),
-        ("name",),
-    ),
+    **dict.fromkeys(NAMED_TEXT.split(), ("name",)),
     "required_parameter": ("pattern",),
     "optional_parameter": ("pattern",),
     "assignment_pattern": ("left",),
@@ -43,15 +31,8 @@ BOUND_BY_FIELD = {
 }
 """Nodes that declare what stands in these fields."""
 BINDERS = frozenset(
-    {
-        "formal_parameters",
-        "rest_pattern",
-        "array_pattern",
-        "import_alias",
-        "import_clause",
-        "namespace_import",
-        "import_require_clause",
-    }
+    {"formal_parameters", "rest_pattern", "array_pattern"}
+    | {"import_alias", "import_clause", "namespace_import", "import_require_clause"}
 )
 """Nodes that declare each identifier directly below them."""
 UNUSED = frozenset(

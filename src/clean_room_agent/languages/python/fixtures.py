@@ -32,11 +32,9 @@ beginning.
 """
 OWN_ATTRIBUTE = re.compile(rb"(?<![\w.\x80-\xff])(?:self|cls)\s*\.\s*(\w+)")
 PYTHON_HOOKS = frozenset(
-    {
-        "setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class",
-        "setup_module", "setup_function", "setUpModule",
-    }
-)  # fmt: skip
+    {"setUp", "setUpClass", "setUpModule", "asyncSetUp"}
+    | {"setup_method", "setup_class", "setup_module", "setup_function"}
+)
 
 
 class PythonOutliner(Outliner):
