@@ -29,7 +29,6 @@ class EcmaScript(Language):
     nodes = NODES
 
     def load(self, grammar: str) -> object:
-        """One of the three grammars."""
         if grammar == "javascript":
             import tree_sitter_javascript
 
@@ -39,7 +38,6 @@ class EcmaScript(Language):
         return typescript.language_tsx() if grammar == "tsx" else typescript.language_typescript()
 
     def query(self, grammar: str) -> str:
-        """What is captured."""
         from clean_room_agent.languages.ecmascript import declarations, references
 
         return declarations.query(grammar) + references.query(grammar)
@@ -47,7 +45,6 @@ class EcmaScript(Language):
     def read(
         self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
-        """Definitions, comments and imports."""
         from clean_room_agent.languages.ecmascript import declarations
 
         return declarations.read(root, captures, source, typed=grammar != "javascript")
@@ -55,13 +52,11 @@ class EcmaScript(Language):
     def read_names(
         self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
-        """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.ecmascript import references
 
         return references.read_names(captures, source, nested)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
-        """The fields of a JSDoc comment."""
         from clean_room_agent.languages.docstrings import read_jsdoc
 
         return read_jsdoc(text)
@@ -73,7 +68,6 @@ class EcmaScript(Language):
         return COMMON_MEMBERS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
-        """The modules among these paths."""
         from clean_room_agent.languages.ecmascript.specifiers import EcmaScriptModules
 
         return EcmaScriptModules(paths, read)
@@ -85,7 +79,6 @@ class EcmaScript(Language):
         return is_configuration(path)
 
     def outliner(self) -> "Outliner":
-        """What reads the outlines of test files."""
         from clean_room_agent.languages.ecmascript.suites import ScriptOutliner
 
         return ScriptOutliner(NODES)

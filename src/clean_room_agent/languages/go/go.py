@@ -60,13 +60,11 @@ class Go(Language):
     own_package = "."
 
     def load(self, grammar: str) -> object:
-        """The grammar."""
         import tree_sitter_go
 
         return tree_sitter_go.language()
 
     def query(self, grammar: str) -> str:
-        """What is captured."""
         from clean_room_agent.languages.go import declarations
 
         return declarations.QUERY
@@ -74,7 +72,6 @@ class Go(Language):
     def read(
         self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
-        """Definitions, comments and imports."""
         from clean_room_agent.languages.go import declarations
 
         return declarations.read(captures, source)
@@ -82,7 +79,6 @@ class Go(Language):
     def read_names(
         self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
-        """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.go import uses
 
         return uses.read_names(captures["file"][0], source, nested, parsed)
@@ -92,7 +88,6 @@ class Go(Language):
         return STANDARD_METHODS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
-        """The packages among these paths."""
         from clean_room_agent.languages.go.packages import GoPackages
 
         return GoPackages(paths, read)
@@ -108,7 +103,6 @@ class Go(Language):
         return receiver_of(definition)
 
     def outliner(self) -> "Outliner":
-        """What reads the outlines of test files."""
         from clean_room_agent.languages.go.outline import GoOutliner
 
         return GoOutliner(NODES)

@@ -55,13 +55,11 @@ class Python(Language):
     nodes = NODES
 
     def load(self, grammar: str) -> object:
-        """The grammar."""
         import tree_sitter_python
 
         return tree_sitter_python.language()
 
     def query(self, grammar: str) -> str:
-        """What is captured."""
         from clean_room_agent.languages.python import definitions, references
 
         return definitions.QUERY + references.QUERY
@@ -69,7 +67,6 @@ class Python(Language):
     def read(
         self, root: "Node", captures: "Mapping[str, Sequence[Node]]", source: bytes, grammar: str
     ) -> "ParsedFile":
-        """Definitions, comments and imports."""
         from clean_room_agent.languages.python import definitions
 
         return definitions.read(root, captures, source)
@@ -77,13 +74,11 @@ class Python(Language):
     def read_names(
         self, captures: "Mapping[str, Sequence[Node]]", source: bytes, nested: "Nested", parsed: "ParsedFile"
     ) -> "FileNames":
-        """The file's interface, and the names that it uses."""
         from clean_room_agent.languages.python import references
 
         return references.read_names(captures, source, nested, parsed.imports)
 
     def read_documentation(self, text: str) -> "tuple[DocFormat, str | None]":
-        """The docstring's fields."""
         from clean_room_agent.languages.docstrings import read_docstring
 
         return read_docstring(text)
@@ -95,13 +90,11 @@ class Python(Language):
         return COMMON_MEMBERS
 
     def modules(self, paths: Collection[str], read: ReadText) -> Modules:
-        """The modules among these paths."""
         from clean_room_agent.languages.python.modules import PythonModules
 
         return PythonModules(paths)
 
     def outliner(self) -> "Outliner":
-        """What reads the outlines of test files."""
         from clean_room_agent.languages.python.fixtures import PythonOutliner
 
         return PythonOutliner(NODES)
