@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tree_sitter import Node
 
 from clean_room_agent.artifacts.context import ContextItem
+from clean_room_agent.execute.edits.search_replace import line_starts
 from clean_room_agent.languages.base import Language
 from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.languages.registry import language_at
@@ -39,9 +40,7 @@ def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, .
     lines = text.split("\n")
     bare = [line.removesuffix("\r") for line in lines]
     joined = "\n".join(bare)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = line_starts(lines)
     spans = []
     for item in items:
         if item.symbol is None or not item.text.strip():
@@ -171,17 +170,13 @@ def definitions(path: str, text: str) -> tuple[EditableDefinition, ...]:
     """Each definition that has its lines to itself, in order of place. Empty if there is no grammar for the file, or it
     is too large to parse. A name may occur more than once (overloads, conditional definitions).
     """
-    source = _utf8_bytes(text)
-    tree = tree_of(source, path)
+    tree = tree_of(text.encode("utf-8", "replace"), path)
     if tree is None:
         return ()
     language = language_at(path)
     assert language is not None, "what has a tree has a language"
     lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    rows = _Rows(lines=lines, starts=starts)
+    rows = _Rows(lines=lines, starts=line_starts(lines))
     found = [
         _editable_definition(one, rows, language.nodes)
         for one in _find_definition_nodes(tree.root_node, rows, language)
@@ -256,10 +251,6 @@ def _editable_definition(found: _DefinitionNodes, rows: _Rows, nodes: Nodes) -> 
 
 def _is_shebang(comment: Node) -> bool:
     return comment.start_byte == 0 and (comment.text or b"").startswith(b"#!")
-
-
-def _utf8_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 def _slice_at_column(line: str, column: int, *, head: bool) -> str:

@@ -15,7 +15,13 @@ from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.execute.edits.definitions import EditableDefinition, SymbolSpan, definitions, named
 from clean_room_agent.execute.edits.indent_units import indent_unit
 from clean_room_agent.execute.edits.rules import EditOutcome
-from clean_room_agent.execute.edits.search_replace import Splice, indentation, line_of, reindented
+from clean_room_agent.execute.edits.search_replace import (
+    Splice,
+    filled_lines,
+    indentation,
+    line_of,
+    reindented,
+)
 from clean_room_agent.syntax import nodes_of
 
 MOST_BLANK_LINES = 2
@@ -52,7 +58,7 @@ def insertion(
         EditableDefinition(symbol=one.symbol, top=one.start, start=one.start, end=one.end) for one in shown
     )
     targets = named(known, edit.symbol) or named(others, edit.symbol)
-    content = _strip_blank_lines(edit.replacement)
+    content = "\n".join(filled_lines(edit.replacement))
     if not targets:
         return EditOutcome(code=EditCode.NO_MATCH, detail=_unknown_symbol_detail(edit, known or others))
     if len(targets) > 1:
@@ -204,13 +210,6 @@ def _lacking_above(above: str, new: str, gap: int) -> int:
         return 0
     blank = above[len(code) :].count("\n") - 1
     return max(gap - blank, 0)
-
-
-def _strip_blank_lines(content: str) -> str:
-    """`content` without the blank lines around it."""
-    lines = content.replace("\r\n", "\n").split("\n")
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[filled[0] : filled[-1] + 1]) if filled else ""
 
 
 def _line_end(text: str, offset: int) -> str:

@@ -25,8 +25,8 @@ there is no approximate matching.
 import difflib
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Iterable, Sized
+from itertools import accumulate, zip_longest
 
 from msgspec import Struct
 
@@ -146,7 +146,7 @@ def find_normalised(text: str, search: str) -> tuple[Hit, ...]:
     """As `find_exact`, with trailing white space and carriage returns taken off each line of both."""
     lines = text.split("\n")
     bare = [line.rstrip() for line in lines]
-    starts, bare_starts = _line_starts(lines), _line_starts(bare)
+    starts, bare_starts = line_starts(lines), line_starts(bare)
     joined = "\n".join(bare)
     wanted = "\n".join(line.rstrip() for line in search.split("\n"))
     hits = []
@@ -164,7 +164,7 @@ def find_shifted(text: str, search: str) -> tuple[Hit, ...]:
     both texts repeat themselves so much that this would take long, the first places if there are several, else none.
     """
     lines = text.split("\n")
-    starts = _line_starts(lines)
+    starts = line_starts(lines)
     wanted = [line.rstrip() for line in search.split("\n")]
     anchor = next(index for index, line in enumerate(wanted) if line)
     body = wanted[anchor].lstrip()
@@ -211,10 +211,8 @@ class _Folded:
         self.own = text
         pieces = [character if character.isascii() else _look_alike(character) for character in text]
         self.text = "".join(pieces)
-        self.starts = [0]
+        self.starts = list(accumulate(map(len, pieces), initial=0))
         """Where each character of the own text begins in the folded one, and its end."""
-        for piece in pieces:
-            self.starts.append(self.starts[-1] + len(piece))
 
     def back(self, offset: int, *, last: bool = False) -> int | None:
         """The offset in the own text, the first or last one that it can be; None within one of its characters."""
@@ -311,12 +309,16 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_" or unicodedata.combining(character) > 0
 
 
-def _line_starts(lines: list[str]) -> list[int]:
-    starts, offset = [], 0
-    for line in lines:
-        starts.append(offset)
-        offset += len(line) + 1
-    return starts
+def line_starts(lines: Iterable[Sized]) -> list[int]:
+    """Where each line of a text begins, and behind them where another one would."""
+    return list(accumulate((len(line) + 1 for line in lines), initial=0))
+
+
+def filled_lines(text: str) -> list[str]:
+    """The lines without blank ones before and after them."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
 class Splice(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from clean_room_agent.artifacts.prompt_sources import (
     without_line_end,
 )
 from clean_room_agent.execute.edits.definitions import EditableDefinition, definitions
-from clean_room_agent.execute.edits.search_replace import indentation, line_of
+from clean_room_agent.execute.edits.search_replace import indentation, line_of, line_starts
 from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.syntax import node_text, nodes_of, tree_of, walk
@@ -128,9 +128,7 @@ class Parsed:
         self.text = text
         self.raw = text.encode("utf-8", "surrogatepass")
         self.lines = [line.removesuffix("\r") for line in text.split("\n")]
-        self.starts = [0]
-        for line in self.raw.split(b"\n"):
-            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.starts = line_starts(self.raw.split(b"\n"))
         self.nodes = nodes_of(path)
         self.tree: Tree | None = tree_of(self.raw, path)
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import accumulate
 
 from clean_room_agent.languages.mutation import Mutation
 
@@ -27,9 +28,7 @@ class MutableText:
     def __init__(self, text: str) -> None:
         self.raw = text.encode()
         self.tree = ast.parse(text)
-        self._lines = [0]
-        for line in self.raw.splitlines(keepends=True):
-            self._lines.append(self._lines[-1] + len(line))
+        self._lines = list(accumulate(map(len, self.raw.splitlines(keepends=True)), initial=0))
 
     def start(self, node: Located) -> int:
         """Its first byte."""
