@@ -151,17 +151,10 @@ def failure_signals(
 
 def words_of(test: FailingTest) -> str:
     """A test's message, with the values that it compared if the message lacks them; "" if there is none."""
-    lines = [test.message.strip()]
-    if not lines[0] and test.statement:
-        lines = [test.statement]
-    if test.expected or test.actual:
-        shown = [f"expected: {test.expected}", f"actual: {test.actual}"]
-        lines += [
-            line
-            for line, value in zip(shown, (test.expected, test.actual), strict=True)
-            if value not in lines[0]
-        ]
-    return "\n".join(line for line in lines if line)
+    said = test.message.strip() or test.statement
+    values = {"expected": test.expected, "actual": test.actual} if test.expected or test.actual else {}
+    lines = (said, *(f"{name}: {value}" for name, value in values.items() if value not in said))
+    return "\n".join(filter(None, lines))
 
 
 def _category_of_test(words: str) -> "FailureCategory":

@@ -388,7 +388,7 @@ class _EditedTexts:
             detail = "the replacement is the text that stands there"
             return EditOutcome(code=EditCode.NO_CHANGE, tier=found.tier, lines=lines, detail=detail)
         core = splice.core(text)
-        if any(_spans_overlap(core.start, core.end, start, end) for start, end in file.written):
+        if any(core.start < end and start < core.end for start, end in file.written):
             detail = "an earlier edit of this answer already changes this place; join the two into one edit"
             return EditOutcome(code=EditCode.OVERLAP, tier=found.tier, lines=lines, detail=detail)
         delta = len(core.text) - (core.end - core.start)
@@ -427,11 +427,6 @@ def _fills_lines(text: str, hit: Hit) -> bool:
     before = text[text.rfind("\n", 0, hit.start) + 1 : hit.start]
     after = text[hit.end :].partition("\n")[0]
     return not before.strip() and not after.strip() and any(map(str.isalnum, text[hit.start : hit.end]))
-
-
-def _spans_overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
-    """Whether two spans share characters, or an empty one lies strictly inside the other."""
-    return start < other_end and other_start < end
 
 
 def _summary(reports: list[EditReport]) -> str:

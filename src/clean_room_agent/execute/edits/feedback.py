@@ -162,17 +162,13 @@ def _candidate_starts(lines: list[str], wanted: list[str], size: int) -> list[in
     for start in range(1, len(lines) - size + 1):
         score += shared[start + size - 1] - shared[start - 1]
         scores.append(score)
-    aligned = [_is_aligned(bare, wanted, start) for start in range(len(scores))]
+    aligned = [bare[start] == wanted[0].strip() for start in range(len(scores))]
     order = sorted(range(len(scores)), key=lambda start: (-scores[start], -aligned[start], start))
     return order[:CANDIDATES]
 
 
 def _compared_words(lines: list[str]) -> list[str]:
     return WORD.findall("\n".join(lines))[:MAX_COMPARED_WORDS]
-
-
-def _is_aligned(bare: list[str], wanted: list[str], start: int) -> bool:
-    return bare[start] == wanted[0].strip()
 
 
 def _by_close_line(bare: list[str], wanted: list[str], size: int) -> list[int]:

@@ -50,7 +50,6 @@ TAG = re.compile(
 )
 ATTRIBUTE = re.compile(rf"(?P<name>\w+)\s*[=:]\s*(?:{VALUE})")
 ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#[xX][\da-fA-F]+);")
-BLANKS = re.compile(r"[ \t]*")
 CLOSING = re.compile(rf"</[ \t]*(?:{_any_case('create', 'insert', 'edit')}|{_CONTENT_NAMES})[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
 """The first line of a block of code, whose info string may be anything (a language, a title, a path), or its last one."""
@@ -209,8 +208,7 @@ def _closing_tail(line: str, position: int) -> int:
 
 
 def _skip_blanks(line: str, position: int) -> int:
-    match = BLANKS.match(line, position)
-    return position if match is None else match.end()
+    return len(line) - len(line[position:].lstrip(" \t"))
 
 
 def _tag_from_match(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:

@@ -346,11 +346,9 @@ def _fence_if_needed(path: str, texts: tuple[str, ...]) -> tuple[str, ...]:
     """`texts` such that reading them takes nothing off: those that look fenced get a longer fence around them."""
     if unfence(path, texts) == texts:
         return texts
-    return tuple(f"{_longer_fence(text)}\n{text}\n{_longer_fence(text)}" if text else "" for text in texts)
+    return tuple(f"{longer_fence(text)}\n{text}\n{longer_fence(text)}" if text else "" for text in texts)
 
 
-def _longer_fence(text: str) -> str:
-    length = 3
-    while "`" * length in text:
-        length += 1
-    return "`" * length
+def longer_fence(text: str) -> str:
+    """A fence of code that is longer than any in the text."""
+    return "`" * (max(map(len, re.findall(r"`{3,}", text)), default=2) + 1)

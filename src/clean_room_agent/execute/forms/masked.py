@@ -209,7 +209,7 @@ def _around_what_stands_there(
     opening = opening_of(parsed, mask.first_line, answer)
     written = None if opening is None else with_line_inside(parsed, opening)
     if written is not None:
-        yield Mask.whole_line(parsed, mask.first_line), written
+        yield Mask.of_lines(parsed, "line", mask.first_line, mask.first_line), written
 
 
 def gold(path: str, text: str, mask: Mask, right: str) -> str | None:
@@ -247,15 +247,10 @@ def _ways_to_ask(masks: list[Mask], tellings: list[Telling]) -> Iterator[tuple[M
 
 
 def _usable_tellings(assignment: Assignment) -> list[Telling]:
-    return [telling for telling in TELLINGS if _can_tell(telling, assignment)] or [TASK]
-
-
-def _can_tell(telling: Telling, assignment: Assignment) -> bool:
-    """Whether there is what the telling tells."""
-    told = [goal for goal in assignment.goals if goal.call and goal.wanted]
-    if telling.task:
-        return bool(assignment.task.strip())
-    return bool(told)
+    """Those that have something to tell."""
+    has_task = bool(assignment.task.strip())
+    has_calls = any(goal.call and goal.wanted for goal in assignment.goals)
+    return [one for one in TELLINGS if (has_task if one.task else has_calls)] or [TASK]
 
 
 class _Builder:
@@ -390,7 +385,7 @@ class _Builder:
         elif telling.example:
             lines = self._example_lines()
         indented = "".join(f"{self._shown.indent}{line}".rstrip() + "\n" for line in lines)
-        return sourced(indented, source) if indented else SourcedText("")
+        return sourced(indented, source)
 
     def _example_lines(self) -> list[str]:
         stated = [
@@ -399,27 +394,21 @@ class _Builder:
         return self._language.stated_examples(self._shown.summary, stated)
 
     def _wrong_lines_comment(self, mask: Mask, telling: Telling) -> SourcedText:
-        if not telling.wrong or mask.kind == "gap":
-            return SourcedText("")
-        rows = self._parsed.lines[mask.first_line - 1 : mask.last_line]
-        indent = indentation(rows[0])
-        return sourced(
-            "".join(f"{indent}{self._mark}wrong: {row.strip()}\n" for row in rows), PromptSource.EVIDENCE
-        )
+        is_told = telling.wrong and mask.kind != "gap"
+        rows = self._parsed.lines[mask.first_line - 1 : mask.last_line] if is_told else []
+        lines = [f"{indentation(rows[0])}{self._mark}wrong: {row.strip()}\n" for row in rows]
+        return sourced("".join(lines), PromptSource.EVIDENCE)
 
     def _goal_test_code(self, telling: Telling) -> SourcedText:
         """The text of tests that make no single call. It is long, so it stands where a server keeps what it has read."""
         codes = [goal.code.rstrip() for goal in self._assignment.goals[:MOST_GOALS] if goal.code]
-        shown_here = telling.task and not self._goals and codes
-        return (
-            sourced("\n\n".join(codes) + "\n\n\n", PromptSource.EVIDENCE) if shown_here else SourcedText("")
-        )
+        is_told = telling.task and not self._goals and codes
+        text = "\n\n".join(codes) + "\n\n\n"
+        return sourced(text if is_told else "", PromptSource.EVIDENCE)
 
     def _evidence_below(self, telling: Telling) -> SourcedText:
-        if not telling.test:
-            return SourcedText("")
-        tests = [self._stated_test(goal) for goal in self._goals]
-        return sourced("\n\n" + "\n".join(tests) + "\n", PromptSource.EVIDENCE)
+        tests = "\n".join(map(self._stated_test, self._goals if telling.test else ()))
+        return sourced(f"\n\n{tests}\n" if telling.test else "", PromptSource.EVIDENCE)
 
     def _stated_test(self, goal: GoalTest) -> str:
         call, wanted = _one_line(goal.call), _one_line(goal.wanted)
@@ -447,14 +436,9 @@ def _names_of(parsed: Parsed, place: Place) -> dict[str, list[int]]:
 
 def _goal_line(goal: GoalTest) -> str:
     call, wanted, got = _one_line(goal.whole_call), _one_line(goal.wanted), _one_line(goal.got)
-    should = (
-        f"should raise {_raised_error(goal.wanted)}"
-        if _raised_error(goal.wanted)
-        else f"should give {wanted}"
-    )
-    if not got:
-        return f"`{call}` {should}"
-    return f"`{call}` {gives(got)}, but it {should}"
+    error = _raised_error(goal.wanted)
+    should = f"should raise {error}" if error else f"should give {wanted}"
+    return f"`{call}` {gives(got)}, but it {should}" if got else f"`{call}` {should}"
 
 
 def _raised_error(value: str) -> str:

@@ -40,10 +40,10 @@ class Mask(Struct, frozen=True, kw_only=True, order=True):
         return cls(kind="gap", start=at, end=at, first_line=line, last_line=line - 1)
 
     @classmethod
-    def whole_line(cls, parsed: Parsed, line: int) -> "Mask":
-        """The line."""
+    def of_lines(cls, parsed: Parsed, kind: MaskKind, first: int, last: int) -> "Mask":
+        """Whole lines."""
         return cls(
-            kind="line", start=parsed.start(line), end=parsed.end(line), first_line=line, last_line=line
+            kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last
         )
 
     @property
@@ -61,7 +61,7 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
     parts = _part_masks(parsed, place)
     found = []
     for line in lines:
-        whole = Mask.whole_line(parsed, line)
+        whole = Mask.of_lines(parsed, "line", line, line)
         main, *more = [*parts.get(line, []), whole]
         masks = dict.fromkeys((main, whole, *statement_at(parsed, place, line), *more))
         masks |= dict.fromkeys((*_gap_masks(parsed, place, line), *_neighbour_masks(parsed, place, line)))
@@ -117,7 +117,7 @@ def statement_at(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     """The statement at a line, if it has several lines."""
     first, last = statement_spans(parsed.raw, place.path).get(line, (line, line))
     if place.first_line <= first < last <= place.last_line and last - first < MOST_STATEMENT_LINES:
-        yield _row_mask(parsed, "statement", first, last)
+        yield Mask.of_lines(parsed, "statement", first, last)
 
 
 def _neighbour_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
@@ -126,7 +126,7 @@ def _neighbour_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
         for first in (line, line - 1):
             last = first + size - 1
             if begin <= first and last <= end and all(map(str.strip, parsed.lines[first - 1 : last])):
-                yield _row_mask(parsed, "neighbours", first, last)
+                yield Mask.of_lines(parsed, "neighbours", first, last)
 
 
 def _gap_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
@@ -135,10 +135,6 @@ def _gap_masks(parsed: Parsed, place: Place, line: int) -> Iterator[Mask]:
     for at in (line, line + 1):
         if begin <= at <= end + 1 and at <= len(parsed.lines):
             yield Mask.gap_before(parsed, at)
-
-
-def _row_mask(parsed: Parsed, kind: MaskKind, first: int, last: int) -> Mask:
-    return Mask(kind=kind, start=parsed.start(first), end=parsed.end(last), first_line=first, last_line=last)
 
 
 def _part_masks(parsed: Parsed, place: Place) -> dict[int, list[Mask]]:

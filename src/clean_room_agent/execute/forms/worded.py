@@ -26,7 +26,8 @@ from clean_room_agent.artifacts.prompt_sources import (
 from clean_room_agent.execute.edits.definition_answers import WholeDefinition, import_place, whole_definition
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.indent_units import units_of
-from clean_room_agent.execute.edits.search_replace import fitted, indentation, line_of
+from clean_room_agent.execute.edits.parse import longer_fence
+from clean_room_agent.execute.edits.search_replace import filled_lines, fitted, indentation, line_of
 from clean_room_agent.execute.edits.static_checks import is_same_code, static_fault, undefined_names
 from clean_room_agent.execute.forms.place import (
     SAME,
@@ -228,19 +229,12 @@ def gold(place: Place, right: str) -> str | None:
     line there; None if it does not.
     """
     parsed = Parsed(place.path, right)
-    last = next(
-        (
-            line_of(right, one.end)
-            for one in definitions(place.path, right)
-            if one.symbol == place.name and line_of(right, one.start) == place.first_line
-        ),
-        0,
-    )
-    visible = shown(parsed, replace(place, last_line=last))
+    own = parsed.definition(place)
+    visible = None if own is None else shown(parsed, replace(place, last_line=line_of(right, own.end)))
     if visible is None:
         return None
     code = "\n".join(row.text for row in (*_head_rows(visible), *visible.documented, *visible.body))
-    fence = _longer_fence(code)
+    fence = longer_fence(code)
     return f"{fence}{grammar_of(place.path) or ''}\n{code}\n{fence}"
 
 
@@ -319,7 +313,7 @@ def _form_inputs(
         path=place.path,
         name=place.name,
         code=code,
-        fence=_longer_fence(code),
+        fence=longer_fence(code),
         related=joined("\n", _related_heads(parsed, place)),
         opening="\n".join(row.text for row in _head_rows(visible)),
         language=grammar_of(place.path) or "",
@@ -389,11 +383,6 @@ def _head_rows(visible: Shown) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _longer_fence(code: str) -> str:
-    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
-    return "`" * (longest + 1)
-
-
 def _related_heads(parsed: Parsed, place: Place) -> Iterator[SourcedText]:
     """The heads of the definitions of the same file that the place calls."""
     node = parsed.node(place)
@@ -434,7 +423,7 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
         return Refused(reason=f"{place.path} does not define {place.name} there")
     document = docstring_of(node, parsed.nodes)
     hidden = range(0) if document is None else range(document.start_point.row, document.end_point.row + 1)
-    before, after = (_trim_blank_lines(block) for block in units_of(place.path, text, *answer))
+    before, after = (filled_lines(block) for block in units_of(place.path, text, *answer))
     wanted = [line.strip() for line in before]
     if not wanted:
         return Refused(reason="the answer copies no line")
@@ -476,12 +465,3 @@ def _outdent_line(line: str, own: str, indent: str) -> str:
     """A line that has less indentation than the first one."""
     less = len(own) - len(indentation(line))
     return indent[: max(len(indent) - less, 0)] + line.lstrip()
-
-
-def _trim_blank_lines(block: str) -> list[str]:
-    lines = block.replace("\r\n", "\n").split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return lines
