@@ -130,9 +130,8 @@ def _apply_edits(
     gone = frozenset(edit.file_path for edit in edits if edit.kind == "delete")
     edited = _EditedTexts(files=files, package=package, rules=rules, gone=gone)
     reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
-    if any(
-        report.code is EditCode.APPLIED for report in reports
-    ):  # beside it, what changes nothing does no harm
+    if any(report.code is EditCode.APPLIED for report in reports):
+        # Beside it, what changes nothing does no harm.
         reports = [
             replace(report, code=EditCode.ALREADY_APPLIED) if report.code is EditCode.NO_CHANGE else report
             for report in reports
@@ -164,15 +163,15 @@ class _EditedTexts:
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """The result of one edit; an accepted one is applied to the edited texts, once where it is repeated."""
-        report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         same = replace(edit, search=_rstrip_lines(edit.search), replacement=_rstrip_lines(edit.replacement))
-        if same in self._done:
-            return replace(report, code=EditCode.ALREADY_APPLIED)
-        outcome = self._try_edit(edit)
+        is_repeated = same in self._done
+        outcome = EditOutcome(EditCode.ALREADY_APPLIED) if is_repeated else self._try_edit(edit)
         if outcome.code is EditCode.APPLIED:
             self._done.add(same)
-        return replace(
-            report,
+        return EditReport(
+            index=index,
+            file_path=edit.file_path,
+            kind=edit.kind,
             code=outcome.code,
             detail=outcome.detail,
             tier=outcome.tier,
@@ -189,7 +188,7 @@ class _EditedTexts:
         refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         if refusal is None and file.text is None:
             obstacle = self._rules.places.obstacle(edit.file_path, made=self._made, gone=self._gone)
-            refusal = EditOutcome(code=EditCode.WRONG_FILE, detail=obstacle) if obstacle else None
+            refusal = EditOutcome(EditCode.WRONG_FILE, obstacle) if obstacle else None
         if refusal is None and edit.kind != "delete":
             refusal = self._refuse_text(edit, file)
         if refusal is not None:
@@ -199,9 +198,7 @@ class _EditedTexts:
         if edit.kind == "delete":
             return self._delete_file(edit, file)
         if file.text is None:
-            return EditOutcome(
-                code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
-            )
+            return EditOutcome(EditCode.WRONG_FILE, "the file does not exist; use <create file=...>")
         locate = {"insert": self._locate_insert, "symbol": self._locate_symbol, "edit": self._locate_search}
         found = locate[edit.kind](edit, file, file.text)
         return found if isinstance(found, EditOutcome) else self._apply_splice(edit, file, file.text, found)
@@ -245,14 +242,12 @@ class _EditedTexts:
             and not self._tags_shown
             and not holds_tags(current)
         ):
-            return EditOutcome(
-                code=EditCode.TRUNCATED, detail="a tag inside the text has no other half: one is missing"
-            )
+            return EditOutcome(EditCode.TRUNCATED, "a tag inside the text has no other half: one is missing")
         line = elided_line(
             edit.file_path, edit.replacement, old=self._replaced_text(edit, file), file_text=current
         )
         if line:
-            return EditOutcome(code=EditCode.ELISION, detail=f"the text leaves something out: {line}")
+            return EditOutcome(EditCode.ELISION, f"the text leaves something out: {line}")
         return None
 
     def _replaced_text(self, edit: PatchEdit, file: _File) -> str:
@@ -264,34 +259,29 @@ class _EditedTexts:
         original = self._originals.get(edit.file_path)
         if file.text is not None and file.text.strip():
             if file.text == edit.replacement:
-                return EditOutcome(code=EditCode.ALREADY_APPLIED)
+                return EditOutcome(EditCode.ALREADY_APPLIED)
             if file.text != original:
-                detail = "an earlier edit of this answer writes the file"
-                return EditOutcome(code=EditCode.OVERLAP, detail=detail)
+                return EditOutcome(EditCode.OVERLAP, "an earlier edit of this answer writes the file")
             detail = "the file exists and is not empty; change it with <edit file=...>"
-            return EditOutcome(code=EditCode.WRONG_FILE, detail=detail)
+            return EditOutcome(EditCode.WRONG_FILE, detail)
         if file.text is None and original is not None:
-            return EditOutcome(
-                code=EditCode.OVERLAP, detail="an earlier edit of this answer deletes the file"
-            )
+            return EditOutcome(EditCode.OVERLAP, "an earlier edit of this answer deletes the file")
         file.text = edit.replacement
         self._made.add(edit.file_path)
-        return EditOutcome(code=EditCode.APPLIED)
+        return EditOutcome(EditCode.APPLIED)
 
     def _delete_file(self, edit: PatchEdit, file: _File) -> EditOutcome:
         original = self._originals.get(edit.file_path)
         if file.text is None and original is None:
-            return EditOutcome(code=EditCode.ALREADY_APPLIED, detail="the file does not exist")
+            return EditOutcome(EditCode.ALREADY_APPLIED, "the file does not exist")
         if file.text != original:
-            return EditOutcome(
-                code=EditCode.OVERLAP, detail="an earlier edit of this answer changes the file"
-            )
+            return EditOutcome(EditCode.OVERLAP, "an earlier edit of this answer changes the file")
         file.text = None
-        return EditOutcome(code=EditCode.APPLIED)
+        return EditOutcome(EditCode.APPLIED)
 
     def _locate_search(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         if not edit.search.strip():
-            return EditOutcome(code=EditCode.NO_MATCH, detail="the search text is empty")
+            return EditOutcome(EditCode.NO_MATCH, "the search text is empty")
         whole = not only_symbols_shown(edit.file_path, self._rules, self._package)
         scopes = shown_ranges(file.spans, text)
         match = find(text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
@@ -299,7 +289,7 @@ class _EditedTexts:
             return self._outcome_without_match(edit, text, whole=whole)
         if len(match.hits) > 1:
             lines = tuple(line_of(text, hit.start) for hit in match.hits)
-            return EditOutcome(code=EditCode.AMBIGUOUS, tier=match.tier, lines=lines)
+            return EditOutcome(EditCode.AMBIGUOUS, tier=match.tier, lines=lines)
         hit, replacement = match.hits[0], edit.replacement
         if match.tier >= LOOK_ALIKE_TIER:
             replacement = with_own_characters(text[hit.start : hit.end], edit.search, replacement)
@@ -308,34 +298,34 @@ class _EditedTexts:
             detail = (
                 "the search text is indented too far, and the replacement cannot be moved left by as much"
             )
-            return EditOutcome(code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
+            return EditOutcome(EditCode.NO_MATCH, tier=match.tier, detail=detail)
         return _LocatedEdit(splice=fitted(text, hit.start, hit.end, shifted), tier=match.tier)
 
     def _outcome_without_match(self, edit: PatchEdit, text: str, *, whole: bool) -> EditOutcome:
         """What comes of a search text that does not occur where it may."""
         if not whole and find(text, edit.search).hits:
-            return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
+            return EditOutcome(EditCode.WRONG_FILE, OUTSIDE_SHOWN)
         original = self._originals.get(edit.file_path, "")
         if original != text and find(original, edit.search).hits:
             detail = "an earlier edit of this answer already changes this text; join the two into one edit"
-            return EditOutcome(code=EditCode.OVERLAP, detail=detail)
+            return EditOutcome(EditCode.OVERLAP, detail)
         standing = find(text, edit.replacement)
         if len(standing.hits) == 1 and standing.tier in UNSHIFTED_TIERS:
             (hit,) = standing.hits
             if _fills_lines(text, hit):
                 lines = (line_of(text, hit.start),)
-                return EditOutcome(code=EditCode.ALREADY_APPLIED, tier=standing.tier, lines=lines)
+                return EditOutcome(EditCode.ALREADY_APPLIED, tier=standing.tier, lines=lines)
         line = elided_search(edit.search, text)
         if line:
-            return EditOutcome(code=EditCode.ELISION, detail=f"the search text leaves something out: {line}")
+            return EditOutcome(EditCode.ELISION, f"the search text leaves something out: {line}")
         near = nearest(text, edit.search)
         if near is None:
-            return EditOutcome(code=EditCode.NO_MATCH, detail="nothing in the file is like the search text")
+            return EditOutcome(EditCode.NO_MATCH, "nothing in the file is like the search text")
         detail = f"the nearest text begins at line {near.line}"
         if near.differing_line:
             detail += f" and first differs at line {near.differing_line}, where the search text has {near.expected!r}"
             detail += unseen_difference(near)
-        return EditOutcome(code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
+        return EditOutcome(EditCode.NO_MATCH, detail, nearest=near.text)
 
     def _locate_symbol(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
         """The place of a shown symbol: from the context, or else from the syntax of a file that is shown whole, or
@@ -356,18 +346,18 @@ class _EditedTexts:
         if not spans:
             shown = ", ".join(dict.fromkeys(span.symbol for span in file.spans))
             detail = f"the symbol {edit.symbol} is not shown" + (f"; shown: {shown}" if shown else "")
-            return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
+            return EditOutcome(EditCode.NO_MATCH, detail)
         if len(spans) > 1:
             lines = tuple(line_of(text, span.start) for span in spans)
             detail = f"the symbol {edit.symbol} is defined more than once; use <search>"
-            return EditOutcome(code=EditCode.AMBIGUOUS, lines=lines, detail=detail)
+            return EditOutcome(EditCode.AMBIGUOUS, lines=lines, detail=detail)
         if not edit.replacement.strip():
             detail = "the replacement is empty; to remove a symbol, use <search> with its text"
-            return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
+            return EditOutcome(EditCode.NO_MATCH, detail)
         start, end = spans[0].start, spans[0].end
         whole = whole_definition(edit.file_path, text, (start, end), edit.symbol, edit.replacement)
         if isinstance(whole, NoDefinition):
-            return EditOutcome(code=EditCode.NO_DEFINITION, detail=whole.reason)
+            return EditOutcome(EditCode.NO_DEFINITION, whole.reason)
         return _LocatedEdit(splice=fitted(text, start, end, whole.text), tier=1, imports=whole.imports)
 
     def _locate_insert(self, edit: PatchEdit, file: _File, text: str) -> _LocatedEdit | EditOutcome:
@@ -378,7 +368,7 @@ class _EditedTexts:
         if only_symbols_shown(edit.file_path, self._rules, self._package) and not any(
             span.start <= splice.start <= span.end for span in file.spans
         ):
-            return EditOutcome(code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
+            return EditOutcome(EditCode.WRONG_FILE, OUTSIDE_SHOWN)
         return _LocatedEdit(splice=splice, tier=0)
 
     def _apply_splice(self, edit: PatchEdit, file: _File, text: str, found: _LocatedEdit) -> EditOutcome:
@@ -386,11 +376,11 @@ class _EditedTexts:
         lines = (line_of(text, splice.start),)
         if text[splice.start : splice.end] == splice.text:
             detail = "the replacement is the text that stands there"
-            return EditOutcome(code=EditCode.NO_CHANGE, tier=found.tier, lines=lines, detail=detail)
+            return EditOutcome(EditCode.NO_CHANGE, tier=found.tier, lines=lines, detail=detail)
         core = splice.core(text)
         if any(core.start < end and start < core.end for start, end in file.written):
             detail = "an earlier edit of this answer already changes this place; join the two into one edit"
-            return EditOutcome(code=EditCode.OVERLAP, tier=found.tier, lines=lines, detail=detail)
+            return EditOutcome(EditCode.OVERLAP, tier=found.tier, lines=lines, detail=detail)
         delta = len(core.text) - (core.end - core.start)
         file.written = [
             (start + delta, end + delta) if start >= core.end else (start, end) for start, end in file.written
@@ -407,14 +397,14 @@ class _EditedTexts:
             added = "".join(f"{line}{ending}" for line in found.imports)
             imported = _LocatedEdit(splice=Splice(start=place, end=place, text=added), tier=found.tier)
             self._apply_splice(edit, file, text, imported)
-        return EditOutcome(code=EditCode.APPLIED, tier=found.tier, lines=lines)
+        return EditOutcome(EditCode.APPLIED, tier=found.tier, lines=lines)
 
 
 def _refuse_code(path: str, before: str, after: str) -> EditOutcome | None:
     if fault := syntax_fault(path, before, after):
-        return EditOutcome(code=EditCode.SYNTAX, detail=fault)
+        return EditOutcome(EditCode.SYNTAX, fault)
     if fault := name_fault(path, before, after):
-        return EditOutcome(code=EditCode.UNDEFINED, detail=fault)
+        return EditOutcome(EditCode.UNDEFINED, fault)
     return None
 
 

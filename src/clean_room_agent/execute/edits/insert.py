@@ -60,20 +60,20 @@ def insertion(
     targets = named(known, edit.symbol) or named(others, edit.symbol)
     content = "\n".join(filled_lines(edit.replacement))
     if not targets:
-        return EditOutcome(code=EditCode.NO_MATCH, detail=_unknown_symbol_detail(edit, known or others))
+        return EditOutcome(EditCode.NO_MATCH, _unknown_symbol_detail(edit, known or others))
     if len(targets) > 1:
         detail = f"{edit.symbol} is defined more than once; name another neighbour, or use <search>"
         lines = tuple(line_of(text, one.start) for one in targets)
-        return EditOutcome(code=EditCode.AMBIGUOUS, detail=detail, lines=lines)
+        return EditOutcome(EditCode.AMBIGUOUS, detail, lines=lines)
     if not content:
-        return EditOutcome(code=EditCode.NO_MATCH, detail="there is no text to insert")
+        return EditOutcome(EditCode.NO_MATCH, "there is no text to insert")
     target = _last_written(targets[0], known, written) if edit.place == "after" else targets[0]
     if edit.place == "in" and target.braces and target.body and not text[slice(*target.body)].strip():
         return _between_braces(text, content, target)
     spot = _insertion_spot(edit, text, content, target, known)
     if spot is None:
         detail = f"{edit.symbol} is no class with a body on lines of its own; use after=, before= or <search>"
-        return EditOutcome(code=EditCode.NO_MATCH, detail=detail)
+        return EditOutcome(EditCode.NO_MATCH, detail)
     return _splice_at_spot(text, reindented(content, spot.model), spot)
 
 
@@ -137,7 +137,7 @@ def _splice_at_spot(text: str, new: str, spot: _Spot) -> Splice | EditOutcome:
     """`new` at its place, with as many blank lines on both sides as there should be."""
     above, below = text[: spot.offset], text[spot.offset :]
     if _is_already_there(above, below, new):
-        return EditOutcome(code=EditCode.ALREADY_APPLIED)
+        return EditOutcome(EditCode.ALREADY_APPLIED)
     ending = _line_end(text, spot.offset)
     if spot.below:
         new = "\n" * (spot.gap + 1) + new + "\n" * _lacking_below(below, new, spot.gap)

@@ -232,7 +232,7 @@ class EditRules(Struct, frozen=True, kw_only=True):
         return self.role(path) is not None or path in self.planned
 
 
-class EditOutcome(Struct, frozen=True, kw_only=True):
+class EditOutcome(Struct, frozen=True):
     """What becomes of one edit, most often why it is refused."""
 
     code: EditCode
@@ -251,13 +251,13 @@ def refuse_path(
     """Why this step may not change the edit's file; None if it may."""
     fault = path_fault(edit.file_path)
     if fault and not is_control_path(edit.file_path):
-        return EditOutcome(code=EditCode.WRONG_FILE, detail=fault)
+        return EditOutcome(EditCode.WRONG_FILE, fault)
     outside = rules.places.outside(edit.file_path)
     if outside:
-        return EditOutcome(code=EditCode.PROTECTED, detail=outside)
+        return EditOutcome(EditCode.PROTECTED, outside)
     protection = _protection_reason(edit.file_path, rules, exists=exists)
     if protection:
-        return EditOutcome(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")
+        return EditOutcome(EditCode.PROTECTED, f"{edit.file_path} {protection}")
     return _refuse_unplanned(edit, rules, package)
 
 
@@ -279,15 +279,15 @@ def _protection_reason(path: str, rules: EditRules, *, exists: bool) -> str:
 
 def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage) -> EditOutcome | None:
     path, role = edit.file_path, rules.role(edit.file_path)
-    if role is None and not _is_shown(path, package):
-        detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable_paths(rules, package))}"
-        return EditOutcome(code=EditCode.WRONG_FILE, detail=detail)
+    shown = {item.path for item in package.primary()}
+    if role is None and path not in shown:
+        editable = ", ".join(sorted(shown.union(target.path for target in rules.targets)))
+        detail = f"{path} is neither a target of this step nor shown; edit only: {editable}"
+        return EditOutcome(EditCode.WRONG_FILE, detail)
     if edit.kind == "delete" and role != "delete":
-        return EditOutcome(
-            code=EditCode.PROTECTED, detail=f"the plan does not say that {path} is to be deleted"
-        )
+        return EditOutcome(EditCode.PROTECTED, f"the plan does not say that {path} is to be deleted")
     if edit.kind == "create" and role is None:
-        return EditOutcome(code=EditCode.WRONG_FILE, detail=f"{path} is not a target of this step")
+        return EditOutcome(EditCode.WRONG_FILE, f"{path} is not a target of this step")
     return None
 
 
@@ -296,7 +296,7 @@ def refuse_content(path: str, before: str, after: str, rules: EditRules) -> Edit
     if rules.is_planned(path) or tool_settings(path, before) == tool_settings(path, after):
         return None
     detail = f"this changes how the project's tools and tests run, and the plan does not name {path}"
-    return EditOutcome(code=EditCode.PROTECTED, detail=detail)
+    return EditOutcome(EditCode.PROTECTED, detail)
 
 
 def tool_settings(path: str, text: str) -> object:
@@ -328,14 +328,6 @@ def only_symbols_shown(path: str, rules: EditRules, package: ContextPackage) -> 
     )
 
 
-def _is_shown(path: str, package: ContextPackage) -> bool:
-    return any(item.path == path for item in package.primary())
-
-
-def _editable_paths(rules: EditRules, package: ContextPackage) -> list[str]:
-    return sorted({target.path for target in rules.targets} | {item.path for item in package.primary()})
-
-
 def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
     """The first line of `new` that is a placeholder for omitted text and not in the file; "" if there is none.
 
@@ -343,10 +335,10 @@ def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
     elision if the file has a body for the function of that name.
     """
     known = {line.strip() for line in file_text.split("\n")}
-    for line in new.split("\n"):
+    lines = new.split("\n")
+    for line in lines:
         if _is_marked(line) and line.strip() not in known:
             return line.strip()
-    lines = new.split("\n")
     bare = [index for index, line in enumerate(lines) if BARE.match(line.strip())]
     if len(bare) <= sum(BARE.match(line.strip()) is not None for line in old.split("\n")):
         return ""
