@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.artifacts.context import TaskQuery
 from clean_room_agent.languages.outline import DeclaredName, Outline, Span, TestCall
@@ -40,7 +40,7 @@ MAX_FILES_MEANT = 8
 
 
 class HelperCode(Struct, frozen=True, kw_only=True):
-    """A fixture, hook, helper or constant that a test uses, including decorators."""
+    """A fixture, hook, helper or constant that a test uses: its lines (1-based, inclusive, with decorators)."""
 
     path: str
     name: str
@@ -50,15 +50,9 @@ class HelperCode(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class TestCode(Struct, frozen=True, kw_only=True):
-    """A test's lines (1-based, inclusive, with decorators), and the helpers that it uses."""
+class TestCode(HelperCode, frozen=True, kw_only=True):
+    """A test, named as the index knows it, or by its titles as the runner joins them, and the helpers that it uses."""
 
-    path: str
-    name: str
-    """Qualified, as the index knows it, or its titles as the runner joins them."""
-    start_line: int
-    end_line: int
-    text: str
     helpers: tuple[HelperCode, ...] = ()
     """In the order of their files and lines, its own file first; fixtures of conftest.py files after it."""
 
@@ -111,8 +105,7 @@ def find_declared_tests(
     finder = _Finder(source, ())
     red = {unnumbered(part) for one in failing for part in (one, titles_of(one)) if part}
     for path in paths:
-        known = None if path in red else finder.file(path)
-        outline = Outline() if known is None else known[1]
+        outline = Outline() if path in red else finder.outline(path)
         for call in outline.calls:
             used = call.kind == "test" and not names.isdisjoint(outline.names_in(call.span))
             if used and all(_match_length(call.titles, one) < 0 for one in red):
@@ -126,7 +119,7 @@ class _Finder:
     def __init__(self, source: RepositorySource, files: Sequence[str]) -> None:
         self._source = source
         self._files = files
-        self._known: dict[str, tuple[FileText, Outline] | None] = {}
+        self._outlines: dict[str, Outline] = {}
 
     def find(self, name: str) -> Iterator[TestCode]:
         """The tests of this name: several if it is not unique."""
@@ -148,23 +141,18 @@ class _Finder:
 
     def _unloaded_tests(self, path: str) -> Iterator[TestCode]:
         """In a file that could not be loaded, the tests that use an import which does not exist yet."""
-        known = self.file(path)
-        missing = frozenset() if known is None else missing_imports(known[0], self._source)
+        text = self._source.text(path)
+        missing = frozenset() if text is None else missing_imports(text, self._source)
         for one in self._source.definitions_at(path) if missing else ():
-            span = _line_span(one.start_line, one.end_line)
+            span = Span(start_line=one.start_line, end_line=one.end_line)
             if one.name.rpartition(".")[2].startswith("test") and self._uses_any_name(path, span, missing):
                 yield self._test_code(path, one.name, span)
 
     def _uses_any_name(self, path: str, span: Span, names: frozenset[str]) -> bool:
         """Whether the lines use one of the names, directly or through a helper of their file."""
-        known = self.file(path)
-        if known is None:
-            return False
-        used = [known[1].names_in(span)]
-        used += [
-            known[1].names_in(declared.span) for _, declared in self._used_declarations([path], 0, span, span)
-        ]
-        return any(one & names for one in used)
+        outline = self.outline(path)
+        used = (declared.span for _, declared in self._used_declarations([path], 0, span, span))
+        return any(outline.names_in(one) & names for one in (span, *used))
 
     def _possible_places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
         """Files in which a test with these titles may be declared, and the titles to look for there.
@@ -194,15 +182,12 @@ class _Finder:
         anywhere = not stated and not path
         there = [one for one in symbols if anywhere or self._source.path_of(one.file_id) == path]
         for symbol in there or self._source.inherited_method(path, qualified):
-            where = self._source.path_of(symbol.file_id)
-            yield self._test_code(
-                where, symbol.qualified_name, _line_span(symbol.start_line, symbol.end_line)
-            )
+            span = Span(start_line=symbol.start_line, end_line=symbol.end_line)
+            yield self._test_code(self._source.path_of(symbol.file_id), symbol.qualified_name, span)
 
     def _declaring_call(self, path: str, titles: str) -> TestCall | None:
         """The call that declares the test with these titles: the one with the most fixed text, then the innermost."""
-        known = self.file(path)
-        calls = [] if known is None else [call for call in known[1].calls if call.kind == "test"]
+        calls = [call for call in self.outline(path).calls if call.kind == "test"]
         for wanted in unique((titles, unnumbered(titles))):
             fitting = [(fit, call) for call in calls if (fit := _match_length(call.titles, wanted)) >= 0]
             if fitting:
@@ -210,17 +195,8 @@ class _Finder:
         return None
 
     def _test_code(self, path: str, name: str, span: Span) -> TestCode:
-        known = self.file(path)
-        text = "" if known is None else known[0].span(span.start_line, span.end_line)
-        helpers = () if known is None else tuple(self._helpers(path, span))
-        return TestCode(
-            path=path,
-            name=name,
-            start_line=span.start_line,
-            end_line=span.end_line,
-            text=text,
-            helpers=helpers,
-        )
+        code = self._helper_code(path, name, span)
+        return TestCode(**structs.asdict(code), helpers=tuple(self._helpers(path, span)))
 
     def _helpers(self, path: str, test: Span) -> list[HelperCode]:
         """What the test uses of its file, and what that uses; then fixtures of the conftest.py files above it."""
@@ -237,7 +213,8 @@ class _Finder:
                     key = (place, declared.span.start_line)
                     known = declared.name in named or key in found
                     named.add(declared.name)
-                    if not known and _span_length(declared.span) <= MAX_HELPER_LINES:
+                    length = declared.span.end_line - declared.span.start_line + 1
+                    if not known and length <= MAX_HELPER_LINES:
                         found[key] = self._helper_code(chain[place], declared.name, declared.span)
                         near.append((place, declared.span))
         return [found[key] for key in sorted(list(found)[:MAX_HELPERS])]
@@ -246,11 +223,9 @@ class _Finder:
         self, chain: Sequence[str], level: int, span: Span, test: Span
     ) -> Iterator[tuple[int, DeclaredName]]:
         """(place in the chain, declaration) of what the lines use: of their own file, and fixtures of those above."""
-        known = self.file(chain[level])
-        names = frozenset() if known is None else known[1].names_in(span)
+        names = self.outline(chain[level]).names_in(span)
         for place in range(level, len(chain)):
-            other = self.file(chain[place])
-            for declared in () if other is None else other[1].declared:
+            for declared in self.outline(chain[place]).declared:
                 around = declared.scope.holds(test) if place == 0 else declared.scope.start_line == 1
                 apart = place or not (declared.span.holds(test) or test.holds(declared.span))
                 asked = declared.name in names or (
@@ -260,16 +235,15 @@ class _Finder:
                     yield place, declared
 
     def _hook_spans(self, path: str, test: Span) -> Iterator[Span]:
-        known = self.file(path)
-        for call in () if known is None else known[1].calls:
+        for call in self.outline(path).calls:
             inside = call.span.holds(test) or test.holds(call.span)
             if call.kind == "hook" and call.scope.holds(test) and not inside:
                 yield call.span
 
     def _helper_code(self, path: str, name: str, span: Span) -> HelperCode:
-        known = self.file(path)
-        text = "" if known is None else known[0].span(span.start_line, span.end_line)
-        return HelperCode(path=path, name=name, start_line=span.start_line, end_line=span.end_line, text=text)
+        first, last, file = span.start_line, span.end_line, self._source.text(path)
+        text = "" if file is None else file.span(first, last)
+        return HelperCode(path=path, name=name, start_line=first, end_line=last, text=text)
 
     def _conftests(self, path: str) -> Iterator[str]:
         folder = posixpath.dirname(path)
@@ -281,12 +255,12 @@ class _Finder:
                 return
             folder = posixpath.dirname(folder)
 
-    def file(self, path: str) -> tuple[FileText, Outline] | None:
-        """An indexed file with its outline (empty if it cannot be parsed); None if it is not text."""
-        if path not in self._known:
+    def outline(self, path: str) -> Outline:
+        """The outline of an indexed file; empty if it is not text, or cannot be parsed."""
+        if path not in self._outlines:
             text = self._source.text(path)
-            self._known[path] = None if text is None else (text, _file_outline(text))
-        return self._known[path]
+            self._outlines[path] = Outline() if text is None else _file_outline(text)
+        return self._outlines[path]
 
 
 @lru_cache(maxsize=32)
@@ -316,14 +290,6 @@ def _match_length(titles: Sequence[Sequence[str]], wanted: str) -> int:
             return -1
         place += len(piece)
     return sum(map(len, pieces))
-
-
-def _line_span(start_line: int, end_line: int) -> Span:
-    return Span(start_line=start_line, end_line=end_line)
-
-
-def _span_length(span: Span) -> int:
-    return span.end_line - span.start_line + 1
 
 
 def missing_imports(text: FileText, source: RepositorySource) -> frozenset[str]:
