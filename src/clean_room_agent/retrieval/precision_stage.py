@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.context import Detail, TaskQuery
 from clean_room_agent.artifacts.names import item_name
-from clean_room_agent.paths import is_side_file
-from clean_room_agent.retrieval import scored_pieces
+from clean_room_agent.paths import is_side_file, is_test_file
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.pieces import (
@@ -38,8 +37,8 @@ from clean_room_agent.retrieval.scored_pieces import (
     holds_frame,
     is_named,
     is_named_outright,
-    is_test,
     matches_name,
+    names_outline,
 )
 from clean_room_agent.retrieval.stage import (
     Candidate,
@@ -202,11 +201,7 @@ def names_a_large_class(target: PlannedFile) -> bool:
 def closeness_to(target: PlannedFile, shown: Sequence[Selection]) -> Callable[[IndexedDefinition], float]:
     """How close a definition is to the shown lines of the file."""
     lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
-
-    def closeness(entry: IndexedDefinition) -> float:
-        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
-
-    return closeness
+    return lambda entry: -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
 
 
 class PrecisionStage:
@@ -373,7 +368,7 @@ def _may_change(scored: ScoredPiece, files: FilesInScope) -> bool:
     """Whether the piece may be changed: tests and documentation only if the task is about them."""
     path = scored.entry.path
     return scored.entry.tier == 0 or not (
-        (is_test(scored.entry) and not files.hints.wants_tests) or is_side_file(path)
+        (is_test_file(path) and not files.hints.wants_tests) or is_side_file(path)
     )
 
 
@@ -389,7 +384,8 @@ def _without_asking(
             target.view, source, available // max(len(targets), 1)
         ):
             reason = f"{entry.reasons[0]}; shown whole"
-            whole.append(_file_selection(entry, target.view, "primary", score=1.0, reason=reason))
+            text = target.view.text
+            whole.append(Selection.of_file(text, "primary", tier=entry.tier, score=1.0, reason=reason))
         else:
             named += [scored.select("primary", reason) for scored, reason in target.chosen]
     if context.request.mode == "implement" and targets:
@@ -419,7 +415,7 @@ def _fit_in_tokens(pieces: Sequence[ScoredPiece], source: RepositorySource, most
 
 
 def _named_by_task(scored: ScoredPiece, files: FilesInScope) -> str:
-    if scored.piece.kind in OTHER_KINDS or is_test(scored.entry):
+    if scored.piece.kind in OTHER_KINDS or is_test_file(scored.entry.path):
         return ""
     if is_named_outright(scored.piece, files.hints):
         return "named by the task"
@@ -493,13 +489,12 @@ def _outlines_of_targets(targets: Sequence[PlannedFile], shown: Sequence[Selecti
     """Outlines of the files to be changed: what they already define, and where new code can go."""
     whole = {entry.path for entry in shown if entry.symbol is None}
     return [
-        _file_selection(
+        _outline(
             target.pieces[0].entry,
             target.view,
-            "type_context",
-            score=target.pieces[0].entry.score,
-            reason="outline of a file to be changed",
-            outline=scored_pieces.names_outline(target.view, closeness_to(target, shown), most=TARGET_NAMES),
+            "outline of a file to be changed",
+            closeness_to(target, shown),
+            TARGET_NAMES,
         )
         for target in targets
         if target.view.row.path not in whole
@@ -516,34 +511,25 @@ def _scope_outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Sel
         if scored.key not in shown and scored.piece.kind not in {"imports", "comment"}
     }
     return [
-        _file_selection(
-            entry,
-            view,
-            "type_context",
-            score=entry.score,
-            reason="in scope: its outline",
-            outline=scored_pieces.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
-        )
+        _outline(entry, view, "in scope: its outline", _nearness(view, scores), PLAN_NAMES)
         for entry, view in files.views
-        if entry.path in partly and (entry.tier == 0 or not is_test(entry))
+        if entry.path in partly and (entry.tier == 0 or not is_test_file(entry.path))
     ]
+
+
+def _outline(
+    entry: Candidate,
+    view: FileView,
+    reason: str,
+    nearness: Callable[[IndexedDefinition], float],
+    most: int,
+) -> Selection:
+    outline = names_outline(view, nearness, most=most)
+    return Selection.of_file(
+        view.text, "type_context", tier=entry.tier, score=entry.score, reason=reason, outline=outline
+    )
 
 
 def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[IndexedDefinition], float]:
     """How close the piece that begins a definition is to the task."""
     return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
-
-
-def _file_selection(
-    entry: Candidate, view: FileView, detail: Detail, *, score: float, reason: str, outline: str = ""
-) -> Selection:
-    return Selection(
-        path=entry.path,
-        start_line=1,
-        end_line=len(view.text.lines),
-        detail=detail,
-        tier=entry.tier,
-        score=score,
-        reason=reason,
-        outline=outline,
-    )

@@ -168,15 +168,9 @@ def _whole_files(
         if text is None:
             notes.append(_unknown_name_decision(path, "file"))
             continue
-        entry = Selection(
-            path=path,
-            start_line=1,
-            end_line=len(text.lines),
-            detail="primary",
-            tier=min((one.tier for one in kept if one.path == path), default=0),
-            score=NAMED_SCORE,
-            reason="the same failure came again; shown whole",
-        )
+        tier = min((one.tier for one in kept if one.path == path), default=0)
+        reason = "the same failure came again; shown whole"
+        entry = Selection.of_file(text, "primary", tier=tier, score=NAMED_SCORE, reason=reason)
         beside = [one for one in kept if one.path != path]
         if _primary_tokens([*beside, *chosen, entry], source) > available_tokens * WHOLE_SHARE:
             reason = "the same failure came again; too large to be shown whole"

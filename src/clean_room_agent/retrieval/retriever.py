@@ -257,16 +257,9 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
 
 
 def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:
+    reason = "in scope; no stage chose what of it is shown"
     return tuple(
-        Selection(
-            path=entry.path,
-            start_line=1,
-            end_line=len(text.lines),
-            detail="primary",
-            tier=entry.tier,
-            score=entry.score,
-            reason="in scope; no stage chose what of it is shown",
-        )
+        Selection.of_file(text, "primary", tier=entry.tier, score=entry.score, reason=reason)
         for entry in context.files
         if (text := source.text(entry.path)) is not None
     )

@@ -71,11 +71,8 @@ def summary(piece: CodePiece) -> str:
 def short_summary(piece: CodePiece) -> str:
     """The signature in one line, and the first line of the documentation."""
     doc = piece.doc.strip().split("\n", 1)[0]
-    lines = [
-        _shorten_text(piece.signature, MOST_CHARS),
-        *([f"    {_shorten_text(doc, MOST_CHARS)}"] if doc else []),
-    ]
-    return "\n".join((*lines, ""))
+    described = f"    {_shorten_text(doc, MOST_CHARS)}\n" if doc else ""
+    return f"{_shorten_text(piece.signature, MOST_CHARS)}\n{described}"
 
 
 def names_outline(view: FileView, nearness: Callable[[IndexedDefinition], float], *, most: int) -> str:
@@ -155,13 +152,9 @@ def _strip_doc_marks(line: str) -> str:
     return text[1:].strip(DOC_MARKS) if text[:1] in "rRuU" and text[1:2] in {'"', "'"} else text
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _shorten_text(text: str, most: int) -> str:
     """The text in one line; if too long, its first `most` characters and how many more there are."""
-    line = _one_line(text)
+    line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"
 
 
@@ -228,17 +221,13 @@ def holds_frame(path: str, piece: CodePiece, frames: Sequence[StackFrame]) -> bo
 
 
 def _score_gain(view: FileView, piece: CodePiece, hints: PieceHints) -> float:
-    path = view.row.path
-    gain = 0.0
-    if _defines_any_name(view, piece, hints.test_words):
-        gain += TESTED_GAIN
-    if is_named(piece, hints.planned):
-        gain += PLAN_GAIN
-    if holds_frame(path, piece, hints.frames):
-        gain += FRAME_GAIN
-    if is_named(piece, hints.named):
-        gain += NAMED_GAIN
-    return gain
+    gains = (
+        (TESTED_GAIN, _defines_any_name(view, piece, hints.test_words)),
+        (PLAN_GAIN, is_named(piece, hints.planned)),
+        (FRAME_GAIN, holds_frame(view.row.path, piece, hints.frames)),
+        (NAMED_GAIN, is_named(piece, hints.named)),
+    )
+    return sum(gain for gain, has in gains if has)
 
 
 def _defines_any_name(view: FileView, piece: CodePiece, words: frozenset[str]) -> bool:
@@ -389,8 +378,3 @@ def weighted_terms(request: ContextRequest, query: TaskQuery, tests: Sequence[Te
     for term in count_terms("\n".join(test.text for test in tests)):
         terms[term] = max(terms.get(term, 0.0), TEST_TERM_WEIGHT)
     return terms
-
-
-def is_test(entry: Candidate) -> bool:
-    """Whether the file contains tests."""
-    return is_test_file(entry.path)

@@ -23,7 +23,7 @@ from clean_room_agent.artifacts.context import (
 )
 from clean_room_agent.db.raw.passes import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.retrieval.stage_source import RepositorySource
+from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
@@ -63,6 +63,23 @@ class Selection(Struct, frozen=True, kw_only=True):
     outline: str = ""
     """What is shown where the detail is not primary; "" for its own lines (those of a failing test, which is not edited)."""
     section: Section = "code"
+
+    @classmethod
+    def of_file(
+        cls, text: FileText, detail: Detail, *, tier: int, score: float, reason: str, outline: str = ""
+    ) -> "Selection":
+        """The whole file."""
+        last = len(text.lines)
+        return cls(
+            path=text.path,
+            start_line=1,
+            end_line=last,
+            detail=detail,
+            tier=tier,
+            score=score,
+            reason=reason,
+            outline=outline,
+        )
 
     def subject(self, file_id: int | None = None) -> Subject:
         """The file or piece, as the subject of a decision."""
