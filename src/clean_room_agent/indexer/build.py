@@ -135,14 +135,9 @@ def _update_index(run: IndexRun) -> IndexSummary | None:
         return _summary(conn, run, outcome)
 
 
-@contextlib.contextmanager
-def _pending_history(run: IndexRun, known: HistoryState | None) -> Iterator[PendingHistory]:
+def _pending_history(run: IndexRun, known: HistoryState | None) -> contextlib.closing[PendingHistory]:
     """Start reading git history; on leaving the block, whatever git is still doing is abandoned."""
-    past = begin_history(run.listing.top, run.bounds, head=run.listing.head, state=known)
-    try:
-        yield past
-    finally:
-        past.drop()
+    return contextlib.closing(begin_history(run.listing.top, run.bounds, head=run.listing.head, state=known))
 
 
 def _summary(conn: Connection, run: IndexRun, outcome: IndexOutcome) -> IndexSummary:

@@ -88,7 +88,7 @@ def update_files(conn: Connection, root: Path, found: Scan, *, max_bytes: int, j
             failures.append(facts)
     changes = writer.changes
     if changes.written or changes.removed:
-        writer.delete_removed()
+        files.delete_files(conn, sorted(changes.removed.values()))
         _resolve_again(conn, root, changes, writer.ids)
         postings.replace_files(conn, changes.search)
     return IndexOutcome(

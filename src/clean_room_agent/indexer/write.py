@@ -113,10 +113,6 @@ class FileWriter:
             self.changes.search[file_id] = None
             symbols.delete_symbols(self._conn, file_id)
 
-    def delete_removed(self) -> None:
-        """Delete the rows of removed files."""
-        files.delete_files(self._conn, sorted(self.changes.removed.values()))
-
     def _compare_callables(
         self, path: str, stored: Iterable[symbols.SymbolTuple], rows: Iterable[symbols.SymbolTuple]
     ) -> None:

@@ -65,7 +65,7 @@ class _WantedHistory(Struct, frozen=True, kw_only=True):
 
 
 class PendingHistory:
-    """History that git is already reading; `collect` its answers, then write them, or `drop` it."""
+    """History that git is already reading; `collect` its answers, then write them, and `close` it."""
 
     def __init__(self, wanted: _WantedHistory, *, known: str | None, log: Answer | None, blank: bool) -> None:
         self._wanted = wanted
@@ -98,7 +98,7 @@ class PendingHistory:
         else:
             self._entries = read_log(self._log.take())
 
-    def drop(self) -> None:
+    def close(self) -> None:
         """Abandon whatever git is still doing."""
         if self._log is not None:
             self._log.drop()

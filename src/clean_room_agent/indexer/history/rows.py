@@ -23,6 +23,7 @@ LAST_SECOND = 253_402_300_799  # of the year 9999
 Renames = Sequence[tuple[str, str]]
 """(old path, new path) of one commit."""
 
+# Sorted by term.
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
@@ -151,19 +152,8 @@ def insert_commits(conn: Connection, repo_id: int, numbered: Iterable[tuple[int,
 
 def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
     """Store the search terms of these commits' messages, except for commits that touched too many files."""
-    history.put_terms(
-        conn,
-        (
-            (number, terms_text(entry.message))
-            for number, entry in numbered
-            if entry.files_changed <= SEARCHED_FILES
-        ),
-    )
-
-
-def terms_text(message: str) -> str:
-    """Count the message's search terms, as a JSON object sorted by term."""
-    return _encode(count_terms(message))
+    searched = ((number, entry) for number, entry in numbered if entry.files_changed <= SEARCHED_FILES)
+    history.put_terms(conn, ((number, _encode(count_terms(entry.message))) for number, entry in searched))
 
 
 def _commit_row(repo_id: int, number: int, entry: LogEntry) -> CommitTuple:

@@ -295,11 +295,7 @@ class HistorySync:
                 touches.add(numbers[name], delta.added[name])
             elif name in shared:
                 places.follow(renames.get(shared[name], ()))
-        self._store_commits(touches, [(numbers[name], delta.added[name]) for name in numbers])
-
-    def _store_commits(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
-        """Insert new commits and what they touched."""
-        listed = sorted(numbered)
+        listed = sorted((number, delta.added[name]) for name, number in numbers.items())
         insert_commits(self._conn, self._scope.repo_id, listed)
         history.insert_file_commits(self._conn, touches.file_commits())
         history.insert_lost_commits(self._conn, touches.lost_commits())
