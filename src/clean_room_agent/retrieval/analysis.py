@@ -19,7 +19,7 @@ from clean_room_agent.artifacts.prompt_sources import (
 from clean_room_agent.paths import is_test_file
 from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
-from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
+from clean_room_agent.retrieval.mentions import find_mentions, unique
 from clean_room_agent.retrieval.scored_pieces import files_in_scope
 from clean_room_agent.retrieval.stage import Decision, StageContext, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource
@@ -51,10 +51,32 @@ class NearestCode(Struct, frozen=True, kw_only=True):
 
 
 def analyse(request: ContextRequest, source: RepositorySource) -> Analysis:
-    """Collect what the task, its focus and its evidence mention and the index contains."""
+    """Collect what the task, its focus and its evidence mention and the index contains; of the tests' messages, only paths and frames
+    count.
+    """
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
     in_messages = find_mentions("\n\n".join(request.evidence.messages))
-    return _check_mentions(mentions, in_messages, request, source)
+    decisions: list[Decision] = []
+    paths: list[str] = []
+    for name in unique((*mentions.paths, *in_messages.paths)):
+        matches = source.resolve_path(name, most=MAX_SAME_NAME)
+        paths.extend(matches)
+        if not matches:
+            decisions.append(_dropped_decision(name, "named by the task; no such file in the index"))
+    tests = unique((*request.evidence.failing_tests, *mentions.test_names))
+    named = tuple(name for name in mentions.named if source.meant_by(name))
+    symbols = (*(name for name in mentions.identifiers if source.meant_by(name)), *named)
+    query = TaskQuery(
+        kind=mentions.kind,
+        paths=unique(paths),
+        symbols=unique(symbols),
+        identifiers=mentions.identifiers,
+        named=named,
+        error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
+        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *in_messages.frames)), source),
+        test_names=tests,
+    )
+    return Analysis(query=query, decisions=tuple(decisions))
 
 
 def add_model_hints(
@@ -138,36 +160,6 @@ def _framed_test(test: TestCode, fence: str) -> SourcedText:
     text = sourced(test.text, PromptSource.FILE, path=test.path, symbol=test.name, number=test.start_line)
     head = f"test: {item_name(test.path, test.name, (test.start_line, test.end_line))}"
     return frame(head, text, fence, path=test.path, symbol=test.name)
-
-
-def _check_mentions(
-    mentions: Mentions, in_messages: Mentions, request: ContextRequest, source: RepositorySource
-) -> Analysis:
-    """Check mentions against the index.
-
-    `mentions` are those of the task itself; of `in_messages`, those of its tests' messages, only paths and frames count.
-    """
-    decisions: list[Decision] = []
-    paths: list[str] = []
-    for name in unique((*mentions.paths, *in_messages.paths)):
-        matches = source.resolve_path(name, most=MAX_SAME_NAME)
-        paths.extend(matches)
-        if not matches:
-            decisions.append(_dropped_decision(name, "named by the task; no such file in the index"))
-    tests = unique((*request.evidence.failing_tests, *mentions.test_names))
-    named = tuple(name for name in mentions.named if source.meant_by(name))
-    symbols = (*(name for name in mentions.identifiers if source.meant_by(name)), *named)
-    query = TaskQuery(
-        kind=mentions.kind,
-        paths=unique(paths),
-        symbols=unique(symbols),
-        identifiers=mentions.identifiers,
-        named=named,
-        error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
-        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *in_messages.frames)), source),
-        test_names=tests,
-    )
-    return Analysis(query=query, decisions=tuple(decisions))
 
 
 def _frames_in_index(

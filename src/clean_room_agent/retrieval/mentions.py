@@ -39,35 +39,15 @@ JS_FRAME = re.compile(
 )
 TEST_ID = re.compile(r"(?<![^\s,;()'\"`])[\w./-]++::[^\s,;'\"`)]+")
 TEST_WORD = re.compile(r"\b(?:test_\w+|Test[A-Z]\w+)\b")
-KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "bug",
-        re.compile(
-            r"\b(?:fix\w*|bugs?|crash\w*|regress\w*|broken|incorrect\w*|wrong\w*|fail(?:s|ed|ing|ure)?|traceback|leaks?)\b|\b[A-Za-z]{1,60}Error\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "feature",
-        re.compile(
-            r"\b(?:add(?:s|ed|ing)?|support\w*|implement\w*|introduc\w*|allow\w*|new|feature\w*|provide\w*)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "refactoring",
-        re.compile(
-            r"\b(?:refactor\w*|renam\w*|simplif\w*|clean ?up|extract\w*|restructur\w*|dedup\w*|move(?:s|d)?)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    ("test", re.compile(r"\b(?:tests?|testing|coverage)\b", re.IGNORECASE)),
-    ("docs", re.compile(r"\b(?:docs?|documentation|docstrings?|typos?|readme|changelog)\b", re.IGNORECASE)),
-    (
-        "performance",
-        re.compile(r"\b(?:perf|performance|speed\w*|slow\w*|fast(?:er)?|optimi[sz]\w*)\b", re.IGNORECASE),
-    ),
-)
+KIND_WORDS = {
+    "bug": r"\b(?:fix\w*|bugs?|crash\w*|regress\w*|broken|incorrect\w*|wrong\w*|fail(?:s|ed|ing|ure)?|traceback|leaks?)\b|\b[A-Za-z]{1,60}Error\b",
+    "feature": r"\b(?:add(?:s|ed|ing)?|support\w*|implement\w*|introduc\w*|allow\w*|new|feature\w*|provide\w*)\b",
+    "refactoring": r"\b(?:refactor\w*|renam\w*|simplif\w*|clean ?up|extract\w*|restructur\w*|dedup\w*|move(?:s|d)?)\b",
+    "test": r"\b(?:tests?|testing|coverage)\b",
+    "docs": r"\b(?:docs?|documentation|docstrings?|typos?|readme|changelog)\b",
+    "performance": r"\b(?:perf|performance|speed\w*|slow\w*|fast(?:er)?|optimi[sz]\w*)\b",
+}
+KINDS = {kind: re.compile(words, re.IGNORECASE) for kind, words in KIND_WORDS.items()}
 FIRST_LINE_WEIGHT = 3
 
 
@@ -126,7 +106,7 @@ def kind_of_task(text: str) -> str:
     """
     first, _, rest = text.strip().partition("\n")
     best, best_score = "", 0
-    for kind, pattern in KINDS:
+    for kind, pattern in KINDS.items():
         score = FIRST_LINE_WEIGHT * len(pattern.findall(first)) + min(
             len(pattern.findall(rest)), FIRST_LINE_WEIGHT
         )

@@ -53,15 +53,12 @@ class ShownSpan(Struct, frozen=True, kw_only=True):
     start_line: int
     end_line: int
 
-    def holds(self, path: str, line: int) -> bool:
-        """Whether the line of the file at `path` is one of them."""
-        return path == self.view.row.path and self.start_line <= line <= self.end_line
-
 
 class _RelatedSymbol(Struct):
     """A definition that the code to be changed uses, or that uses it."""
 
     symbol: SymbolRow
+    path: str
     confidence: float
     names: list[str] = field(default_factory=list)
     """The definitions in the code to be changed that use it, or that it uses."""
@@ -88,13 +85,13 @@ def related_selections(
     own = list(_definitions_within(changed))[:MAX_DEFINITIONS]
     uses = _used_symbols(changed, own, shown, source)
     callers = _callers(own, shown, source)
-    code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
-    tests = [found for found in callers if is_test_file(source.path_of(found.symbol.file_id))]
-    fails = partial(_is_failing_test, failing=failing, goal_tests=goal_tests, source=source)
-    green = chain(_defined_tests(filterfalse(fails, tests), source), _declared_tests(own, failing, source))
+    code = [found for found in callers if not is_test_file(found.path)]
+    tests = [found for found in callers if is_test_file(found.path)]
+    fails = partial(_is_failing_test, failing=failing, goal_tests=goal_tests)
+    green = chain(_defined_tests(filterfalse(fails, tests)), _declared_tests(own, failing, source))
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
-        *_names_only(uses[MAX_USES:MAX_NAMED], source),
+        *_names_only(uses[MAX_USES:MAX_NAMED]),
         *_caller_selections(chain(code, filterfalse(fails, tests)), source),
         *(
             _line_selection(test, "green", "a test that uses it", f"{quoted(test[0])}:{test[2]}: {test[1]}\n")
@@ -104,23 +101,17 @@ def related_selections(
 
 
 def _is_failing_test(
-    found: _RelatedSymbol,
-    failing: Sequence[str],
-    goal_tests: Sequence[tuple[str, int]],
-    source: RepositorySource,
+    found: _RelatedSymbol, failing: Sequence[str], goal_tests: Sequence[tuple[str, int]]
 ) -> bool:
-    path = source.path_of(found.symbol.file_id)
-    return (path, found.symbol.start_line) in goal_tests or any(
-        names_test(one, path, found.symbol.qualified_name) for one in failing
+    return (found.path, found.symbol.start_line) in goal_tests or any(
+        names_test(one, found.path, found.symbol.qualified_name) for one in failing
     )
 
 
-def _defined_tests(
-    callers: Iterable[_RelatedSymbol], source: RepositorySource
-) -> Iterator[tuple[str, str, int]]:
+def _defined_tests(callers: Iterable[_RelatedSymbol]) -> Iterator[tuple[str, str, int]]:
     """(path, qualified name, first line) of those that are tests of Python."""
     for found in callers:
-        symbol, path = found.symbol, source.path_of(found.symbol.file_id)
+        symbol, path = found.symbol, found.path
         is_function = symbol.kind in {"function", "method"}
         if is_function and symbol.name.startswith("test") and path.endswith(PYTHON):
             yield path, symbol.qualified_name, symbol.start_line
@@ -157,18 +148,17 @@ def _used_symbols(
             if row.confidence < MIN_CONFIDENCE or _is_shown(shown, path, row.symbol.start_line):
                 continue
             if not is_test_file(path):
-                known = found.setdefault(
-                    row.symbol.id, _RelatedSymbol(symbol=row.symbol, confidence=row.confidence)
-                )
-                known.names.append(definition.name)
+                new = _RelatedSymbol(symbol=row.symbol, path=path, confidence=row.confidence)
+                found.setdefault(row.symbol.id, new).names.append(definition.name)
     for definition, base in _overridden_methods(own, source):
         path = source.path_of(base.file_id)
         if not _is_shown(shown, path, base.start_line) and not is_test_file(path):
-            known = found.setdefault(base.id, _RelatedSymbol(symbol=base, confidence=1.0))
+            known = found.setdefault(base.id, _RelatedSymbol(symbol=base, path=path, confidence=1.0))
             known.overridden = True
             known.names.append(definition.name)
     for symbol in _named_only(changed, shown, {known.symbol.name for known in found.values()}, source):
-        found.setdefault(symbol.id, _RelatedSymbol(symbol=symbol, confidence=MIN_CONFIDENCE))
+        path = source.path_of(symbol.file_id)
+        found.setdefault(symbol.id, _RelatedSymbol(symbol=symbol, path=path, confidence=MIN_CONFIDENCE))
     return sorted(found.values(), key=_use_rank)
 
 
@@ -236,30 +226,28 @@ def _callers(
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
             path = source.path_of(row.symbol.file_id)
             if row.confidence >= MIN_CONFIDENCE and not _is_shown(shown, path, row.symbol.start_line):
-                known = found.setdefault(
-                    row.symbol.id, _RelatedSymbol(symbol=row.symbol, confidence=row.confidence)
-                )
-                known.names.append(definition.name)
-                group.append(known)
-        groups.append(sorted(group, key=lambda one: _caller_rank(one, source)))
+                new = _RelatedSymbol(symbol=row.symbol, path=path, confidence=row.confidence)
+                group.append(found.setdefault(row.symbol.id, new))
+                group[-1].names.append(definition.name)
+        groups.append(sorted(group, key=_caller_rank))
     turns = (one for turn in zip_longest(*groups) for one in turn if one is not None)
     return list({one.symbol.id: one for one in turns}.values())
 
 
-def _caller_rank(found: _RelatedSymbol, source: RepositorySource) -> tuple[bool, float, int, int]:
+def _caller_rank(found: _RelatedSymbol) -> tuple[bool, float, int, int]:
     symbol = found.symbol
-    return is_side_file(source.path_of(symbol.file_id)), -found.confidence, symbol.file_id, symbol.start_line
+    return is_side_file(found.path), -found.confidence, symbol.file_id, symbol.start_line
 
 
 def _is_shown(spans: Iterable[ShownSpan], path: str, line: int) -> bool:
-    return any(span.holds(path, line) for span in spans)
+    return any(path == one.view.row.path and one.start_line <= line <= one.end_line for one in spans)
 
 
 def _use_selection(found: _RelatedSymbol, source: RepositorySource) -> Selection:
     symbol = found.symbol
     users = ", ".join(dict.fromkeys(found.names)) or "the code to be changed"
     return Selection(
-        path=source.path_of(symbol.file_id),
+        path=found.path,
         symbol=symbol.qualified_name,
         start_line=symbol.start_line,
         end_line=symbol.end_line,
@@ -272,11 +260,11 @@ def _use_selection(found: _RelatedSymbol, source: RepositorySource) -> Selection
     )
 
 
-def _names_only(uses: Sequence[_RelatedSymbol], source: RepositorySource) -> Iterator[Selection]:
+def _names_only(uses: Sequence[_RelatedSymbol]) -> Iterator[Selection]:
     """A line for each file with the names that the code uses and that are not shown."""
     by_path: dict[str, list[_RelatedSymbol]] = {}
     for found in uses:
-        by_path.setdefault(source.path_of(found.symbol.file_id), []).append(found)
+        by_path.setdefault(found.path, []).append(found)
     for path, group in by_path.items():
         names = ", ".join(dict.fromkeys(found.symbol.qualified_name for found in group))
         line = group[0].symbol.start_line
@@ -298,7 +286,9 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
     member = f"  {mark} member of {owner}" if owner else ""
     short = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
     if symbol.end_line - symbol.start_line < max(short.get(symbol.kind, 0), most):
-        first, end, rest = textwrap.dedent(_symbol_text(path, symbol, source)).partition("\n")
+        file = source.text(path)
+        text = f"{symbol.signature}\n" if file is None else file.span(symbol.start_line, symbol.end_line)
+        first, end, rest = textwrap.dedent(text).partition("\n")
         return f"{first}{member}{end}{rest}"
     documentation = (
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
@@ -309,19 +299,13 @@ def _in_short(symbol: SymbolRow, source: RepositorySource, *, most: int = 0) -> 
     return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
 
 
-def _symbol_text(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
-    text = source.text(path)
-    return f"{symbol.signature}\n" if text is None else text.span(symbol.start_line, symbol.end_line)
-
-
 def _caller_selections(callers: Iterable[_RelatedSymbol], source: RepositorySource) -> list[Selection]:
     """The first line of each caller that names what it uses."""
     found: dict[tuple[str, int], Selection] = {}
     for caller in callers:
         if len(found) == MAX_CALLERS:
             break
-        path = source.path_of(caller.symbol.file_id)
-        text = source.text(path)
+        path, text = caller.path, source.text(caller.path)
         use = None if text is None else _first_use(text, caller)
         if use is not None and (path, use[0]) not in found:
             place = (path, caller.symbol.qualified_name, use[0])

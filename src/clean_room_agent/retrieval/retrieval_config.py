@@ -1,9 +1,9 @@
 """The tables `[stages]`, `[judgments]` and `[conventions]` of `config.toml`, and a retriever's configuration."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field, structs
+from msgspec import Meta, Struct, field
 
 from clean_room_agent.config import ConfigSlice
 
@@ -15,7 +15,7 @@ class StagesConfig(ConfigSlice, frozen=True, kw_only=True):
 
     def names(self) -> tuple[str, ...]:
         """The names of the stages, without surrounding spaces."""
-        return split_stages(self.default)
+        return tuple(name.strip() for name in self.default.split(",") if name.strip())
 
 
 class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
@@ -71,10 +71,6 @@ class JudgmentsConfig(ConfigSlice, frozen=True, kw_only=True):
             return _count_near_best(scores, self.max_symbols, 0.0)
         return _count_near_best(scores, self.each_symbols, self.each_share)
 
-    def sorting(self) -> Self:
-        """The same where nothing is asked, and scores replace the model."""
-        return structs.replace(self, route="rank")
-
 
 class ConventionsConfig(ConfigSlice, frozen=True, kw_only=True):
     """Which of the repository's instructions for agents are shown."""
@@ -93,11 +89,6 @@ class RetrievalConfig(Struct, frozen=True, kw_only=True):
     judgments: JudgmentsConfig = field(default_factory=JudgmentsConfig)
     conventions: ConventionsConfig = field(default_factory=ConventionsConfig)
     use_model: bool = True
-
-
-def split_stages(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _count_near_best(scores: Sequence[float], most: int, share: float) -> tuple[int, str]:

@@ -105,7 +105,7 @@ class Retriever:
             ConfigError: a stage is unknown.
         """
         asks = config.use_model and config.judgments.asks
-        self._judgments = config.judgments if asks else config.judgments.sorting()
+        self._judgments = config.judgments if asks else replace(config.judgments, route="rank")
         self._stages = stages_named(config.stages, self._judgments)
         self._kb = kb
         self._root = root
