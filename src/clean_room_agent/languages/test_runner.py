@@ -148,14 +148,12 @@ class TestRunner(Protocol):
 
     def environment(self, env: Mapping[str, str], request: ReportRequest) -> dict[str, str]:
         """The variables of `env` that ask this runner to report its tests, with their new values."""
-        del env, request
         return {}
 
     def may_wait(self, command: str, root: Path) -> bool:
         """Whether the command, run in `root`, may start this runner so that it waits for changes without an end, unless the
         variable CI is set.
         """
-        del command, root
         return False
 
     def read(self, ended: EndedCommand) -> Reading | None:
@@ -163,7 +161,6 @@ class TestRunner(Protocol):
 
     def read_printed(self, ended: EndedCommand) -> Reading | None:
         """The results as they are printed; None if nothing of this runner is. Asked where no runner left a report."""
-        del ended
         return None
 
     def only(self, command: str, names: Collection[str]) -> str | None:
@@ -171,7 +168,6 @@ class TestRunner(Protocol):
 
     def full_name(self, path: str, test: str) -> str:
         """The name of the test `Class::function`, or its title, in the file."""
-        del path
         return test
 
     def frames(self, text: str) -> Iterator[StackFrame]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.test_results import (
+    RED,
     SEVERITY,
     Failure,
     Outcome,
@@ -242,48 +243,35 @@ class _AllCompared(Struct, frozen=True, kw_only=True):
     failures: list[_Compared]
 
 
-class _ReportedTest(Struct, frozen=True, kw_only=True):
-    name: str
-    outcome: Outcome
-    file: str
-    message: str = ""
-    detail: str = ""
-    expected: str = ""
-    actual: str = ""
+ReportedTest = tuple[Outcome, Failure]
+"""How a test ended, and what is said of it, should that be a failure."""
 
 
-def _build_reading(runner: str, tests: Iterable[_ReportedTest], problem: str) -> Reading:
+def _build_reading(runner: str, tests: Iterable[ReportedTest], problem: str) -> Reading:
     """Of equal names, the worst comes first, so that numbers are stable."""
-    ordered = sorted(tests, key=lambda test: (test.name, -SEVERITY.index(test.outcome)))
-    numbered = list(number_duplicates((one.name, one) for one in ordered))
+    ordered = sorted(tests, key=lambda test: (test[1].name, -SEVERITY.index(test[0])))
+    numbered = list(number_duplicates((test[1].name, test) for test in ordered))
     return Reading(
         report=TestReport(
             runner=runner,
-            outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
+            outcomes=dict(sorted((name, outcome) for name, (outcome, _) in numbered)),
             collected=len(numbered),
-            passed=sum(one.outcome == "passed" for one in ordered),
+            passed=sum(outcome == "passed" for outcome, _ in ordered),
             named=True,
             whole=not problem,
             problem=problem,
         ),
         failures=tuple(
             explained(
-                Failure(
-                    name=name,
-                    detail=strip_escapes(one.detail),
-                    message=strip_escapes(one.message),
-                    path=one.file,
-                    expected=one.expected,
-                    actual=one.actual,
-                )
+                replace(one, name=name, detail=strip_escapes(one.detail), message=strip_escapes(one.message))
             )
-            for name, one in numbered
-            if one.outcome in {"failed", "error"}
+            for name, (outcome, one) in numbered
+            if outcome in RED
         ),
     )
 
 
-def _read_tests(reader: GuardReader, name: str, runner: str) -> list[_ReportedTest] | str:
+def _read_tests(reader: GuardReader, name: str, runner: str) -> list[ReportedTest] | str:
     """The tests, or why the run cannot be judged."""
     try:
         data = reader.read(name)
@@ -324,25 +312,24 @@ def _values_of(one: _Compared) -> tuple[str, str]:
     return of_script(one.operator, expected) if expected else "", actual
 
 
-def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[_ReportedTest]:
+def _of_file(file: _JestFile, compared: Mapping[str, _Compared]) -> Iterator[ReportedTest]:
     for test in file.tests:
         name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
         detail = "\n".join(test.failures or ())
         one = compared.get(name)
         expected, actual = ("", "") if one is None else _values_of(one)
-        yield _ReportedTest(
-            name=name, outcome=_test_outcome(test.status), file=file.name, expected=expected, actual=actual,
-            detail=detail if one is None or not detail else one.stack or detail,
-        )  # fmt: skip
+        detail = detail if one is None or not detail else one.stack or detail
+        failure = Failure(name=name, path=file.name, detail=detail, expected=expected, actual=actual)
+        yield _test_outcome(test.status), failure
     if file.status == "failed" and not any(_test_outcome(test.status) == "failed" for test in file.tests):
-        yield _ReportedTest(name=file.name, outcome="error", file=file.name, detail=file.message or "")
+        yield "error", Failure(name=file.name, path=file.name, detail=file.message or "")
 
 
 def _test_outcome(status: str) -> Outcome:
     return cast("Outcome", status) if status in {"passed", "failed"} else "skipped"
 
 
-def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
+def _of_guard(answer: _Guards) -> Iterator[ReportedTest]:
     """The tests of the guard's report. Suites only count for their own failures, such as a broken hook: their tests are
     listed separately.
     """
@@ -352,10 +339,17 @@ def _of_guard(answer: _Guards) -> Iterator[_ReportedTest]:
         titles = [title for title in test.name if title and title != test.file]
         name = SEPARATOR.join(filter(None, (test.file, *titles)))
         expected = of_script(test.operator, test.expected) if test.expected else ""
-        yield _ReportedTest(
-            name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail,
-            expected=expected, actual=test.actual,
-        )  # fmt: skip
+        yield (
+            test.outcome,
+            Failure(
+                name=name,
+                path=test.file,
+                message=test.message,
+                detail=test.detail,
+                expected=expected,
+                actual=test.actual,
+            ),
+        )
 
 
 def number_duplicates(pairs: Iterable[tuple[str, ValueT]]) -> Iterator[tuple[str, ValueT]]:

@@ -87,7 +87,6 @@ class UnittestRunner(TestRunner):
 
     def full_name(self, path: str, test: str) -> str:
         """The end of the name alone: where discovery began is not known here."""
-        del path
         return test.replace("::", ".")
 
     def frames(self, text: str) -> Iterator[StackFrame]:
