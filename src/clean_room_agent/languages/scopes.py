@@ -142,12 +142,12 @@ class Scopes(ABC):
         return agreed([self.expression(one) for one in said])
 
     def _is_neutral(self, bound: Bound) -> bool:
-        node = _bound_node(bound)
+        node = bound_node(bound)
         return node is not None and self._text[node.start_byte : node.end_byte] in self.neutral
 
     def expression(self, bound: Bound) -> str:
         """The expression for a binding, in terms of module-level names."""
-        node = _bound_node(bound)
+        node = bound_node(bound)
         if node is None:
             return bound.text
         found = self.type(node) if bound.is_type else self.value(node)
@@ -179,5 +179,6 @@ def agreed(found: Iterable[str]) -> str:
     return known[0] if len(distinct) == 1 or known[0].endswith("?") else f"{known[0]}?"
 
 
-def _bound_node(bound: Bound) -> Node | None:
+def bound_node(bound: Bound) -> Node | None:
+    """What is meant of its node; None if there is none."""
     return bound.node.child_by_field_name(bound.field) if bound.node and bound.field else bound.node

@@ -15,7 +15,7 @@ from clean_room_agent.languages.ecmascript.scopes import CLASSES, ScriptScopes, 
 from clean_room_agent.languages.interface import DEFAULT, WHOLE, Written
 from clean_room_agent.languages.nesting import Nested
 from clean_room_agent.languages.regions import FUNCTIONS, MODULE_SCOPE, Regions
-from clean_room_agent.languages.scopes import UNKNOWN, Bound
+from clean_room_agent.languages.scopes import UNKNOWN, Bound, bound_node
 
 ON_THIS = re.compile(rf"this\.(#?{WORD})")
 ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
@@ -37,6 +37,7 @@ ACCESSOR = re.compile(
 REQUIRED = re.compile(rf"#[^;]*;;(?:\.{WORD})?")
 """What `require` gives, or one member of it."""
 QUOTES = "'\""
+HELD_INSIDE = frozenset({"as_expression", "satisfies_expression", "parenthesized_expression"})
 MAX_KEYS = 200
 """Of larger objects the keys are data."""
 PRIORITY = {"f": 4, "c": 3, "e": 3, "a": 2, "p": 2, "v": 1}
@@ -175,18 +176,15 @@ class ScriptBindings(Bindings):
 
     def _bind_parameter(self, node: Node, _place: int, scope: int) -> None:
         plain = PARAMETER.match(self.text, node.start_byte)
+        value = "right" if node.type == "assignment_pattern" else "value"
         if plain is not None and (node.type != "identifier" or not plain[1]):
-            value = "right" if node.type == "assignment_pattern" else "value"
             bound = _of_field(node, plain[3] if node.type != "identifier" else "", value, scope)
             self.bind_name(scope, plain[2], plain.start(2), bound)
             if plain[1]:
                 self.bind_member(self.scopes.this(scope), plain[2], bound)
             return
         pattern = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
-        value_field = "right" if node.type == "assignment_pattern" else "value"
-        self._bind_pattern(
-            pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field)
-        )
+        self._bind_pattern(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value))
 
     def _bind_type_parameter(self, node: Node, _place: int, scope: int) -> None:
         name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
@@ -359,14 +357,8 @@ class ScriptBindings(Bindings):
     def keys_in(self, place: int) -> Iterator[tuple[str, Written]]:
         """The keys of a variable's object."""
         bound = self.variables.get(place)
-        node = None if bound is None or bound.is_type or bound.steps else bound.node
-        if node is not None and bound is not None and bound.field:
-            node = node.child_by_field_name(bound.field)
-        while node is not None and node.type in {
-            "as_expression",
-            "satisfies_expression",
-            "parenthesized_expression",
-        }:
+        node = None if bound is None or bound.is_type or bound.steps else bound_node(bound)
+        while node is not None and node.type in HELD_INSIDE:
             node = node.named_children[0] if node.named_child_count else None
         while node is not None and node.type == "assignment_expression":
             node = node.child_by_field_name("right")

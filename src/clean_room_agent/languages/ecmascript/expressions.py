@@ -55,14 +55,9 @@ def _dotted_name(node: Node, text: str) -> str:
     return "".join(text[node.start_byte : node.end_byte].split())
 
 
-def _child_node(node: Node, field: str) -> Node | None:
-    return (
-        node.child_by_field_name(field) if field else node.named_child(0) if node.named_child_count else None
-    )
-
-
 def _passed_on(node: Node, text: str, depth: int) -> str:
-    inner = _child_node(node, PASSED_ON[node.type])
+    field = PASSED_ON[node.type]
+    inner = node.child_by_field_name(field) if field else next(iter(node.named_children), None)
     return "" if inner is None else of_value(inner, text, depth)
 
 

@@ -171,7 +171,10 @@ class Configs:
             paths=_path_mappings(merged, base[0] if base else None),
             base_url=base[0] if base else None,
             root_dirs=merged.places("rootDirs"),
-            references=tuple(_config_file(join(merged.leaf, name)) for name in named if name),
+            references=tuple(
+                path if path.endswith(".json") else join(path, "tsconfig.json")
+                for path in (join(merged.leaf, name) for name in named if name)
+            ),
             files=files,
             include=include,
             exclude=exclude,
@@ -206,10 +209,6 @@ def is_named(path: str) -> bool:
     """Whether the file's name marks it as a configuration. Files that are extended or referenced must match, too."""
     name = path.rpartition("/")[2]
     return name.endswith(".json") and ("config" in name or "base" in name)
-
-
-def _config_file(path: str) -> str:
-    return path if path.endswith(".json") else join(path, "tsconfig.json")
 
 
 def _path_mappings(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:

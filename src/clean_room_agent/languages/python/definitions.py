@@ -61,15 +61,10 @@ def read(root: Node, captures: Mapping[str, Sequence[Node]], source: bytes) -> P
         definitions.extend(_variable_definitions(node, source))
     for node in captures.get("alias", ()):
         definitions.extend(_alias_definitions(node, source))
+    comments = ((node, text_of(source, node).lstrip("#").strip()) for node in captures.get("comment", ()))
     return ParsedFile(
         definitions=definitions,
-        comments=merge_line_comments(
-            (
-                (node, source[node.start_byte : node.end_byte].decode("utf-8", "replace").lstrip("#").strip())
-                for node in captures.get("comment", ())
-            ),
-            source,
-        ),
+        comments=merge_line_comments(comments, source),
         imports=_imports(root, captures, source),
         module_doc=docstring_of(root, source),
     )
@@ -185,15 +180,12 @@ def _bound_names(target: Node, source: bytes) -> list[str]:
 
 
 def _assignment_signature(node: Node, annotation: Node | None, source: bytes) -> str:
-    start, end = node.byte_range
-    if end - start <= MAX_VALUE:
-        return source[start:end].decode("utf-8", "replace")
     whole = text_of(source, node)
     if len(whole) <= MAX_VALUE:
         return whole
     head = annotation or node.child_by_field_name("left")
     assert head is not None, "the grammar gives every assignment a left side"
-    return source[start : head.end_byte].decode("utf-8", "replace") + " = ..."
+    return source[node.start_byte : head.end_byte].decode("utf-8", "replace") + " = ..."
 
 
 def _alias_definitions(node: Node, source: bytes) -> list[Definition]:
@@ -287,20 +279,16 @@ def docstring_of(block: Node, source: bytes) -> str:
     if first.type != "expression_statement" or first.named_child_count != 1:
         return ""
     string = first.named_child(0)
-    if string.type == "string":
-        return dedented(_literal_text(source, string.start_byte, string.end_byte))
-    if string.type == "concatenated_string":
-        parts = [child for child in string.named_children if child.type == "string"]
-        return dedented("".join(_literal_text(source, part.start_byte, part.end_byte) for part in parts))
-    return ""
+    parts = string.named_children if string.type == "concatenated_string" else [string]
+    return dedented("".join(_literal_text(source, part) for part in parts if part.type == "string"))
 
 
-def _literal_text(source: bytes, start: int, end: int) -> str:
+def _literal_text(source: bytes, string: Node) -> str:
     """Evaluate a string literal that may be a docstring; "" for bytes and f-strings."""
-    opening = OPENING.match(source, start, end)
+    opening = OPENING.match(source, string.start_byte, string.end_byte)
     if opening is None:
         return ""
-    text = source[opening.end() : end - len(opening[2])].decode("utf-8", "replace")
+    text = source[opening.end() : string.end_byte - len(opening[2])].decode("utf-8", "replace")
     return ESCAPE.sub(_unescape, text) if "\\" in text and opening[1] not in {b"r", b"R"} else text
 
 

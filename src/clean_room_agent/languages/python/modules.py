@@ -128,10 +128,7 @@ class PythonModules:
             if not folder:
                 return None
             folder = folder.rpartition("/")[0]
-        package = _join_path(folder, "__init__.py")
-        if package not in self._paths:
-            package = _join_path(folder, "__init__.pyi")
-        return self._find_submodule(ModuleRef(package if package in self._paths else None, folder), parts)
+        return self._find_submodule(ModuleRef(self._package_file(folder), folder), parts)
 
     def _resolve_absolute(self, folder: str, parts: list[str], itself: str) -> ModuleRef | None:
         top = parts[0]
@@ -229,25 +226,24 @@ class PythonModules:
         return ref
 
     def _find_module(self, folder: str, name: str) -> ModuleRef | None:
-        """Look up `name` in the folder: packages before modules, sources before stubs, bare folders last."""
+        """Look up `name` in the folder: sources before stubs, of each packages before modules, bare folders last."""
         base = f"{folder}/{name}" if folder else name
         paths = self._paths
         is_folder = base in self._folders
-        if is_folder and (file := f"{base}/__init__.py") in paths:
-            return ModuleRef(file, base)
-        if (file := f"{base}.py") in paths:
-            return ModuleRef(file, None)
-        if is_folder and (file := f"{base}/__init__.pyi") in paths:
-            return ModuleRef(file, base)
-        if (file := f"{base}.pyi") in paths:
-            return ModuleRef(file, None)
+        for suffix in SUFFIXES:
+            if is_folder and (file := f"{base}/__init__{suffix}") in paths:
+                return ModuleRef(file, base)
+            if (file := f"{base}{suffix}") in paths:
+                return ModuleRef(file, None)
         return ModuleRef(None, base) if is_folder else None
 
+    def _package_file(self, folder: str) -> str | None:
+        """The file that makes the folder a package."""
+        files = (_join_path(folder, f"__init__{suffix}") for suffix in SUFFIXES)
+        return next((file for file in files if file in self._paths), None)
+
     def _in_package(self, folder: str) -> bool:
-        return (
-            _join_path(folder, "__init__.py") in self._paths
-            or _join_path(folder, "__init__.pyi") in self._paths
-        )
+        return self._package_file(folder) is not None
 
     def _root_of(self, folder: str) -> str:
         """The folder that contains the outermost package around `folder`, or `folder` if it is not in a package."""
