@@ -6,8 +6,8 @@ schema sent to a server has more limits than are checked when an answer is read 
 """
 
 import re
-from collections.abc import Callable, Collection
-from typing import Annotated, Any, TypeVar
+from collections.abc import Collection
+from typing import Annotated, Any
 
 from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -27,7 +27,6 @@ from clean_room_agent.llm.answer_rules import (
 from clean_room_agent.llm.answers import Choice, JsonAnswer
 from clean_room_agent.llm.prompt import CONTEXT, KNOWN, SYSTEM, InputsT, Prompt, template, yes_no_prompt
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
 DIFF_CHARS = 2000
 """Of the newest changes, in a question about a plan in progress."""
 MAX_FILES = 8
@@ -274,30 +273,6 @@ class PlanInputs(Struct, frozen=True, kw_only=True):
     """Of existing files, used only for the schema."""
 
 
-def plan_prompt(
-    *,
-    name: str,
-    title: str,
-    known: str,
-    answer: type[ModelT],
-    max_answer_tokens: int,
-    example: str,
-    narrow: Callable[[JsonSchema, InputsT], JsonSchema],
-) -> Prompt[InputsT, ModelT]:
-    """A question of planning, which the reasoning model answers with JSON: the template of its name, after what is `known`."""
-    return Prompt(
-        name=name,
-        role="reasoning",
-        title=title,
-        system=SYSTEM,
-        template=known + template(__file__, name),
-        answer=JsonAnswer(answer),
-        max_answer_tokens=max_answer_tokens,
-        example=example,
-        narrow=narrow,
-    )
-
-
 def judgment_prompt(name: str, title: str, known: str) -> Prompt[InputsT, Choice]:
     """A yes-or-no question of planning: the template of its name, after what is `known`."""
     return yes_no_prompt(name=name, title=title, template=known + template(__file__, name))
@@ -309,11 +284,13 @@ class MetaPlanInputs(PlanInputs, frozen=True, kw_only=True):
     max_parts: int
 
 
-META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = plan_prompt(
+META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     name="meta_plan",
+    role="reasoning",
     title="Divide a task into parts",
-    known=KNOWN,
-    answer=MetaPlanAnswer,
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "meta_plan"),
+    answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=META_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: at_most(
@@ -334,11 +311,13 @@ class PartPlanInputs(PlanInputs, frozen=True, kw_only=True):
     """Of the edits of one step."""
 
 
-PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = plan_prompt(
+PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     name="part_plan",
+    role="reasoning",
     title="Divide a part of a task into steps",
-    known=KNOWN,
-    answer=PartPlanAnswer,
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "part_plan"),
+    answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=PART_PLAN_EXAMPLE,
     narrow=lambda schema, inputs: steps_schema(schema, inputs.paths, inputs.max_steps),
@@ -351,11 +330,13 @@ class ChangePointsInputs(PlanInputs, frozen=True, kw_only=True):
     max_points: int
 
 
-CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = plan_prompt(
+CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
     name="change_points",
+    role="reasoning",
     title="List the places that a task changes",
-    known=KNOWN,
-    answer=ChangePointsAnswer,
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "change_points"),
+    answer=JsonAnswer(ChangePointsAnswer),
     max_answer_tokens=1000,
     example=(
         '{"analysis": "count_quokkas leaves out the young, and the quokka menu orders too few meals.", "points": ['
@@ -417,11 +398,13 @@ class SymbolTargetsInputs(PlanInputs, frozen=True, kw_only=True):
     max_targets: int
 
 
-SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = plan_prompt(
+SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
     name="symbol_targets",
+    role="reasoning",
     title="List the places that a part of a task changes",
-    known=KNOWN,
-    answer=SymbolTargetsAnswer,
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "symbol_targets"),
+    answer=JsonAnswer(SymbolTargetsAnswer),
     max_answer_tokens=800,
     example=(
         '{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "targets": ['
@@ -444,11 +427,13 @@ class StepDesignInputs(PlanInputs, frozen=True, kw_only=True):
     """Of the edits of one step."""
 
 
-STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = plan_prompt(
+STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
     name="step_design",
+    role="reasoning",
     title="Write the steps that change given places",
-    known=KNOWN,
-    answer=StepDesignAnswer,
+    system=SYSTEM,
+    template=KNOWN + template(__file__, "step_design"),
+    answer=JsonAnswer(StepDesignAnswer),
     max_answer_tokens=1000,
     example=(
         '{"steps": [{"description": "Add the young to the sum in count_quokkas.", "targets": [1]}, '
@@ -469,11 +454,13 @@ class AdjustmentInputs(PlanInputs, frozen=True, kw_only=True):
     max_steps: int
 
 
-ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = plan_prompt(
+ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
     name="adjustment",
+    role="reasoning",
     title="Revise the remaining steps of a plan",
-    known=TASK,
-    answer=AdjustmentAnswer,
+    system=SYSTEM,
+    template=TASK + template(__file__, "adjustment"),
+    answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=ADJUSTMENT_EXAMPLE,
     narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
@@ -538,11 +525,13 @@ class FinalizeInputs(AdjustmentInputs, frozen=True, kw_only=True):
     """What happens to each step (stays, must change, is dropped), and which new ones are wanted."""
 
 
-ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = plan_prompt(
+ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = Prompt(
     name="adjustment_finalize",
+    role="reasoning",
     title="Write the remaining steps as it was decided",
-    known=TASK,
-    answer=AdjustmentAnswer,
+    system=SYSTEM,
+    template=TASK + template(__file__, "adjustment_finalize"),
+    answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=(
         '{"analysis": "The quokka menu still reads the old pen, so s2 has to change and s3 is done.", "changes": '

@@ -1,6 +1,6 @@
 """The prompts of retrieval: what a task asks for, which files are in scope, which of their code is shown."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Struct
 from pydantic import BaseModel, Field
@@ -10,6 +10,7 @@ from clean_room_agent.llm.answer_rules import (
     NAME_CHARS,
     PATH_CHARS,
     SENTENCE_CHARS,
+    JsonSchema,
     bounds,
     numbers_to,
 )
@@ -20,7 +21,6 @@ from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]], bounds(maxItems=MAX_NUMBER)]
 """Numbers of a list of candidates, from 1."""
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
 MAX_AREAS = 5
 MAX_NAMES = 10
 TASK_ANALYSIS_TEMPLATE = (
@@ -262,21 +262,9 @@ TASK_ANALYSIS: Prompt[TaskAnalysisInputs, TaskAnalysisAnswer] = Prompt(
 )
 
 
-def _numbers_prompt(
-    *, name: str, title: str, template: str, answer: type[ModelT], max_answer_tokens: int, example: str
-) -> Prompt[BatchInputs, ModelT]:
-    """A prompt about a numbered list that is answered with numbers of the list."""
-    return Prompt(
-        name=name,
-        role="reasoning",
-        title=title,
-        system=SYSTEM,
-        template=template,
-        answer=JsonAnswer(answer),
-        max_answer_tokens=max_answer_tokens,
-        example=example,
-        narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
-    )
+def _to_the_list(schema: JsonSchema, inputs: BatchInputs) -> JsonSchema:
+    """The schema of an answer with numbers of the list that is shown."""
+    return numbers_to(schema, len(inputs.options))
 
 
 class SortedAnswer(BaseModel):
@@ -293,13 +281,16 @@ class ScopeBatchAnswer(SortedAnswer):
     relevant: Numbers
 
 
-SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = _numbers_prompt(
+SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = Prompt(
     name="scope_batch",
+    role="reasoning",
     title="Choose the files that matter for a task",
+    system=SYSTEM,
     template=SCOPE_BATCH_TEMPLATE,
-    answer=ScopeBatchAnswer,
+    answer=JsonAnswer(ScopeBatchAnswer),
     max_answer_tokens=256,
     example='{"relevant": [71, 94]}',
+    narrow=_to_the_list,
 )
 
 
@@ -310,13 +301,16 @@ class PrecisionBatchAnswer(SortedAnswer):
     read: Numbers = Field(default_factory=list)
 
 
-PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = _numbers_prompt(
+PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = Prompt(
     name="precision_batch",
+    role="reasoning",
     title="Choose the code that a task changes, and what must be read for it",
+    system=SYSTEM,
     template=PRECISION_BATCH_TEMPLATE,
-    answer=PrecisionBatchAnswer,
+    answer=JsonAnswer(PrecisionBatchAnswer),
     max_answer_tokens=400,
     example='{"change": [71], "read": [83, 94]}',
+    narrow=_to_the_list,
 )
 
 
@@ -326,11 +320,14 @@ class RefilterAnswer(SortedAnswer):
     keep: Numbers
 
 
-REFILTER: Prompt[BatchInputs, RefilterAnswer] = _numbers_prompt(
+REFILTER: Prompt[BatchInputs, RefilterAnswer] = Prompt(
     name="refilter",
+    role="reasoning",
     title="Keep the code that a task needs most",
+    system=SYSTEM,
     template=REFILTER_TEMPLATE,
-    answer=RefilterAnswer,
+    answer=JsonAnswer(RefilterAnswer),
     max_answer_tokens=256,
     example='{"keep": [71, 94]}',
+    narrow=_to_the_list,
 )
