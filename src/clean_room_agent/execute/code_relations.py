@@ -118,12 +118,11 @@ class ShownCode:
 
     def tested_together(self, one: CodePlace, other: CodePlace) -> str:
         """The name of a failing test that uses both; "" if none is shown."""
-        both = (
-            item
-            for item in self._tests
-            if _mentions_name(item.text, one.name) and _mentions_name(item.text, other.name)
+        names = (one.name, other.name)
+        using = (
+            test.symbol for test in self._tests if all(_mentions_name(test.text, name) for name in names)
         )
-        return next((item.symbol for item in both if item.symbol), "")
+        return next(filter(None, using), "")
 
     def waits(self, piece: PlanPiece, other: PlanPiece) -> tuple[bool, str] | None:
         """Whether `piece` has to wait for `other`, and why: it uses what is changed there, and not the other way round. Two
@@ -139,10 +138,8 @@ class ShownCode:
             return True, f"{used[0]} uses {used[1].symbol or used[1].path}"
         if used or None in there.values():
             return None
-        return (
-            False,
-            "only the other uses what is changed here" if back else "it uses nothing that is changed there",
-        )
+        why = "only the other uses what is changed here" if back else "it uses nothing that is changed there"
+        return False, why
 
     def with_code(
         self, one: PlanPiece, other: PlanPiece, words: tuple[str, str]

@@ -82,9 +82,7 @@ def observed_text(functions: Iterable[TracedFunction], *, bound: int) -> Sourced
             if back > len(one.observed):
                 continue
             line = observed_line(one, one.observed[-back], newest=back == 1)
-            if line in kept.values():
-                continue
-            if len(line) + 1 > left:
+            if line in kept.values() or len(line) + 1 > left:
                 continue
             left -= len(line) + 1
             kept[place, -back] = line

@@ -100,9 +100,10 @@ def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tupl
 
 def only_match(path: str, paths: Collection[str]) -> str:
     """The only one of `paths` that ends with `path`, or else has the same file name; "" if there is none, or several."""
-    return ending_with(path, paths) or (
-        "" if path_fault(_with_slashes(path)) else _only_ending_with(paths, _file_name_of(path))
-    )
+    meant, wanted = ending_with(path, paths), _with_slashes(path)
+    if meant or path_fault(wanted):
+        return meant
+    return _only_ending_with(paths, f"/{wanted.rpartition('/')[2]}")
 
 
 def ending_with(path: str, paths: Collection[str]) -> str:
@@ -155,10 +156,6 @@ def filled_role(path: str, paths: Collection[str]) -> FileRole:
 
 def _with_slashes(path: str) -> str:
     return path.strip().replace("\\", "/")
-
-
-def _file_name_of(path: str) -> str:
-    return f"/{_with_slashes(path).rpartition('/')[2]}"
 
 
 def _only_ending_with(paths: Collection[str], ending: str) -> str:

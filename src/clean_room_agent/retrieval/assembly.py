@@ -1,6 +1,7 @@
 """The last step of a retrieval: the selections that fit become the context package, and the rest is recorded."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 from msgspec import Struct
@@ -263,18 +264,20 @@ def _render_selection(selection: Selection, source: RepositorySource) -> _Render
         tokens=0,
         content_hash=text.content_hash,
     )
-    return _Rendered(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+    return _rendered(selection, item, source)
 
 
 def _as_supporting(one: _Rendered, source: RepositorySource) -> _Rendered:
     """The same as supporting code, shown by its outline."""
     selection = replace(one.selection, detail="supporting")
     item = replace(one.item, detail="supporting", text=selection.outline)
-    return _Rendered(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+    return _rendered(selection, item, source)
 
 
-def _item_tokens(item: ContextItem, count: Callable[[str], int]) -> int:
-    return count(frame_items((item,)) + "\n")
+def _rendered(selection: Selection, item: ContextItem, source: RepositorySource) -> _Rendered:
+    """The item with its tokens, those of its frame included."""
+    tokens = source.count(frame_items((item,)) + "\n")
+    return _Rendered(selection=selection, item=replace(item, tokens=tokens))
 
 
 def _display_order(rendered: Iterable[_Rendered]) -> tuple[ContextItem, ...]:
@@ -300,11 +303,8 @@ def _with_neighbours(items: Sequence[ContextItem], source: RepositorySource) -> 
 
     For code, only blank lines may be in between; for what is only read, both must be of the same file and kind.
     """
-    marked: list[ContextItem] = []
-    for item in items:
-        before = marked[-1] if marked else None
-        marked.append(item if before is None else replace(item, adjoins=_are_adjacent(before, item, source)))
-    return tuple(marked)
+    adjoins = (_are_adjacent(before, item, source) for before, item in pairwise(items))
+    return (*items[:1], *(replace(item, adjoins=one) for item, one in zip(items[1:], adjoins, strict=True)))
 
 
 def _are_adjacent(before: ContextItem, item: ContextItem, source: RepositorySource) -> bool:

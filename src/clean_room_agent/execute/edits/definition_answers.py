@@ -131,11 +131,8 @@ def whole_definition(
     if target is None:
         new = reindented(answer, place.old)
         name = symbol.rpartition(".")[2]
-        return (
-            WholeDefinition(text=new)
-            if _has_word(name, new)
-            else NoDefinition(reason=f"it does not name {name}")
-        )
+        is_named = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", new)
+        return WholeDefinition(text=new) if is_named else NoDefinition(reason=f"it does not name {name}")
     bare, imports = _without_imports(path, answer, text)
     found = _taken_from_class(place, target, bare) or _answer_as_is(place, target, bare)
     if isinstance(found, NoDefinition):
@@ -280,10 +277,8 @@ def _with_what_was_left_out(place: _Place, text: str) -> str:
     if new is not None and old.docstring and new.head_end >= 0 and new.statements:
         begin = new.head_end - place.span[0]
         if place.only and old.head_end >= 0:
-            (above, below), (start, end) = (
-                _around_docstring(place.text, old.head_end, old.docstring),
-                _around_docstring(full, begin, new.docstring),
-            )
+            above, below = _around_docstring(place.text, old.head_end, old.docstring)
+            start, end = _around_docstring(full, begin, new.docstring)
             full = full[:start] + place.text[above:below] + full[end:]
         elif not new.docstring:
             full = f"{full[:begin]}\n{old.docstring}{full[begin:]}"
@@ -431,10 +426,6 @@ def _no_definition_reason(place: _Place, target: EditableDefinition) -> str:
         f"it does not define {target.symbol}: begin with its first line, like `{head[:HEAD_CHARS]}`, and write all of it; "
         "to rename or remove it, or to change only some of its lines, use <search>"
     )
-
-
-def _has_word(word: str, text: str) -> bool:
-    return re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", text) is not None
 
 
 def _line_start(text: str, offset: int) -> int:
