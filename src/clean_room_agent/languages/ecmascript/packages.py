@@ -1,6 +1,7 @@
 """Packages of the repository by their name in `package.json`, with `exports` and workspaces."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from clean_room_agent.languages.base import above
@@ -38,50 +39,31 @@ class Packages:
     def __init__(self, paths: Collection[str], read: Callable[[str], str | None]) -> None:
         self._paths = paths
         self._read = read
-        self._manifests: dict[str, Mapping[str, object]] = {}
-        self._nearest: dict[str, str | None] = {}
-        self._members: dict[str, Mapping[str, str]] = {}
-        self._links: dict[str, Mapping[str, str]] = {}
-        self._named: dict[tuple[str, str], str | None] = {}
-        self._folders: tuple[str, ...] | None = None
+        self.manifest = cache(self._manifest)
+        """The parsed `package.json` of a folder; empty if it has none."""
+        self.nearest = cache(self._nearest)
+        """The nearest folder, from this one upwards, that holds a `package.json`."""
+        self.named = cache(self._named)
+        """The folder of the package that files in a folder import under a name."""
+        self._members_of = cache(self._members)
+        self._links_of = cache(self._links)
 
+    @cached_property
     def folders(self) -> tuple[str, ...]:
         """The folders that hold a `package.json`, sorted."""
-        if self._folders is None:
-            found = (path for path in self._paths if path.endswith(MANIFEST))
-            parts = (path.rpartition("/") for path in found)
-            self._folders = tuple(sorted(folder for folder, _, name in parts if name == MANIFEST))
-        return self._folders
+        parts = (path.rpartition("/") for path in self._paths if path.endswith(MANIFEST))
+        return tuple(sorted(folder for folder, _, name in parts if name == MANIFEST))
 
-    def manifest(self, folder: str) -> Mapping[str, object]:
-        """The parsed `package.json` of the folder; empty if it has none."""
-        found = self._manifests.get(folder)
-        if found is None:
-            path = join(folder, MANIFEST)
-            found = read_object(self._read(path)) if path in self._paths else {}
-            self._manifests[folder] = found
-        return found
+    def _manifest(self, folder: str) -> Mapping[str, object]:
+        path = join(folder, MANIFEST)
+        return read_object(self._read(path)) if path in self._paths else {}
 
-    def nearest(self, folder: str) -> str | None:
-        """The nearest folder, from this one upwards, that holds a `package.json`."""
-        try:
-            return self._nearest[folder]
-        except KeyError:
-            found = (one for one in above(folder) if join(one, MANIFEST) in self._paths)
-            self._nearest[folder] = nearest = next(found, None)
-            return nearest
+    def _nearest(self, folder: str) -> str | None:
+        return next((one for one in above(folder) if join(one, MANIFEST) in self._paths), None)
 
-    def named(self, folder: str, name: str) -> str | None:
-        """The folder of the package that files in `folder` import under this name."""
-        try:
-            return self._named[folder, name]
-        except KeyError:
-            found = self._named[folder, name] = self._find_named(folder, name)
-            return found
-
-    def _find_named(self, folder: str, name: str) -> str | None:
+    def _named(self, folder: str, name: str) -> str | None:
         own = self.nearest(folder)
-        if own is None and not self.folders():
+        if own is None and not self.folders:
             return None
         if own is not None and self.manifest(own).get("name") == name:
             return own
@@ -130,7 +112,7 @@ class Packages:
 
     def entry_bases(self) -> Iterator[str]:
         """Paths, without suffix, that any `package.json` may lead to; patterns keep their star."""
-        for folder in self.folders():
+        for folder in self.folders:
             manifest = self.manifest(folder)
             yield from usual_bases(folder, as_text(manifest.get("name")))
             targets = [as_text(manifest.get(name)) for name in ENTRIES]
@@ -148,20 +130,15 @@ class Packages:
                 return found
         return None
 
-    def _members_of(self, root: str) -> Mapping[str, str]:
+    def _members(self, root: str) -> Mapping[str, str]:
         """Name -> folder of the packages in the workspace that `root` declares, including its own."""
-        members = self._members.get(root)
-        if members is None:
-            globs = self._workspace_globs(root)
-            found: dict[str, str] = {}
-            if globs:
-                inside = (folder for folder in self.folders() if _is_member(folder, root, globs))
-                for folder in (root, *inside):
-                    name = as_text(self.manifest(folder).get("name"))
-                    if name:
-                        found.setdefault(name, folder)
-            members = self._members[root] = found
-        return members
+        globs = self._workspace_globs(root)
+        found: dict[str, str] = {}
+        inside = (folder for folder in self.folders if _is_member(folder, root, globs))
+        for folder in (root, *inside) if globs else ():
+            if name := as_text(self.manifest(folder).get("name")):
+                found.setdefault(name, folder)
+        return found
 
     def _workspace_globs(self, root: str) -> tuple[str, ...]:
         declared = self.manifest(root).get("workspaces")
@@ -174,19 +151,16 @@ class Packages:
             globs.extend(as_texts(read_object(self._read(path)).get("packages")))
         return tuple(globs)
 
-    def _links_of(self, folder: str) -> Mapping[str, str]:
+    def _links(self, folder: str) -> Mapping[str, str]:
         """Name -> folder of the folder's dependencies that are given as paths."""
-        links = self._links.get(folder)
-        if links is None:
-            manifest = self.manifest(folder)
-            versions = (item for kind in DEPENDENCIES for item in as_object(manifest.get(kind)).items())
-            found: dict[str, str] = {}
-            for name, version in versions:
-                scheme, colon, path = as_text(version).partition(":")
-                if colon and scheme in LINKS and join(join(folder, path), MANIFEST) in self._paths:
-                    found.setdefault(name, join(folder, path))
-            links = self._links[folder] = found
-        return links
+        manifest = self.manifest(folder)
+        versions = (item for kind in DEPENDENCIES for item in as_object(manifest.get(kind)).items())
+        found: dict[str, str] = {}
+        for name, version in versions:
+            scheme, colon, path = as_text(version).partition(":")
+            if colon and scheme in LINKS and join(join(folder, path), MANIFEST) in self._paths:
+                found.setdefault(name, join(folder, path))
+        return found
 
 
 def split_package(specifier: str) -> tuple[str, str]:

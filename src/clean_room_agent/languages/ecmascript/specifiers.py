@@ -1,6 +1,7 @@
 """Resolves JavaScript and TypeScript imports to files of the repository."""
 
 from collections.abc import Callable, Collection
+from functools import cached_property
 
 from clean_room_agent.languages.base import WORD, ModuleRef, Modules, Reach
 from clean_room_agent.languages.ecmascript.files import find_file, is_typed, join, without_suffix
@@ -35,7 +36,6 @@ class EcmaScriptModules(Modules):
         self._packages = Packages(self._paths, read)
         self._configs = Configs(self._paths, read, self._packages.named)
         self._memo: dict[tuple[str, str, bool, str], str | None] = {}
-        self._entries: tuple[frozenset[str], tuple[str, ...], tuple[str, ...]] | None = None
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """See `Modules.find`."""
@@ -141,7 +141,7 @@ class EcmaScriptModules(Modules):
 
         `path` need not exist.
         """
-        bases, starred, shifted = self._entries or self._list_entries()
+        bases, starred, shifted = self._entries
         base = without_suffix(path)
         folder, _, name = base.rpartition("/")
         if base in bases or any(_matches_pattern(base, pattern) for pattern in starred):
@@ -151,19 +151,18 @@ class EcmaScriptModules(Modules):
         virtual = any(not root or f"{folder}/".startswith(f"{root}/") for root in shifted)
         return virtual or folder in bases or any(_matches_pattern(folder, pattern) for pattern in starred)
 
-    def _list_entries(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+    @cached_property
+    def _entries(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
         """Collect what configurations name: paths without suffix, those with a star, and `rootDirs`."""
         named = list(self._packages.entry_bases())
-        named.extend(self._packages.folders())
+        named.extend(self._packages.folders)
         shifted: set[str] = set()
         for config in self._configs.all():
             named.extend(without_suffix(target) for _, targets in config.paths for target in targets)
             shifted.update(config.root_dirs)
         named.extend(base.removesuffix("/*") for base in list(named) if base.endswith("/*"))
         starred = {base for base in named if "*" in base and base.rpartition("/")[2] != "*"}
-        entries = frozenset(named) - starred, tuple(sorted(starred)), tuple(sorted(shifted))
-        self._entries = entries
-        return entries
+        return frozenset(named) - starred, tuple(sorted(starred)), tuple(sorted(shifted))
 
 
 def is_configuration(path: str) -> bool:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -100,57 +101,39 @@ class Configs:
         self._paths = paths
         self._read = read
         self._package = package
-        self._configs: dict[str, Config] = {}
-        self._near: dict[str, tuple[Config, ...]] = {}
-        self._of: dict[str, Config | None] = {}
+        self.of = cache(self._of)
+        """The nearest configuration whose project includes a file, else the nearest with `paths` or `baseUrl`."""
+        self._nearest_configs = cache(self._nearest)
+        self._config = cache(self._read_config)
 
-    def of(self, source: str) -> Config | None:
-        """The nearest configuration whose project includes the file, else the nearest with `paths` or `baseUrl`."""
-        try:
-            return self._of[source]
-        except KeyError:
-            near = self._nearest_configs(source.rpartition("/")[0])
-            found = None
-            if len(near) > 1:
-                found = next((config for config in near if config.holds(source)), None)
-            if found is None:
-                says = (config for config in near if config.paths or config.base_url is not None)
-                found = next(says, near[0] if near else None)
-            self._of[source] = found
-            return found
+    def _of(self, source: str) -> Config | None:
+        near = self._nearest_configs(source.rpartition("/")[0])
+        holding = (config for config in near if len(near) > 1 and config.holds(source))
+        says = (config for config in near if config.paths or config.base_url is not None)
+        return next(chain(holding, says, near), None)
 
     def all(self) -> Iterator[Config]:
         """Every file whose name marks it as a configuration, sorted."""
         named = sorted(path for path in self._paths if path.endswith(".json") and is_named(path))
-        yield from (self._cached_config(path) for path in named)
+        yield from (self._config(path) for path in named)
 
-    def _nearest_configs(self, folder: str) -> tuple[Config, ...]:
+    def _nearest(self, folder: str) -> tuple[Config, ...]:
         """The configurations in and above the folder, nearest first, each followed by those it references."""
-        near = self._near.get(folder)
-        if near is None:
-            found = (join(folder, name) for name in NAMES)
-            first = next((path for path in found if path in self._paths), None)
-            own = () if first is None else tuple(self._with_references(first))
-            near = own + (self._nearest_configs(folder.rpartition("/")[0]) if folder else ())
-            self._near[folder] = near
-        return near
+        found = (join(folder, name) for name in NAMES)
+        first = next((path for path in found if path in self._paths), None)
+        own = () if first is None else tuple(self._with_references(first))
+        return own + (self._nearest_configs(folder.rpartition("/")[0]) if folder else ())
 
     def _with_references(self, path: str) -> Iterator[Config]:
         seen = {path}
         waiting = [path]
         while waiting:
-            config = self._cached_config(waiting.pop(0))
+            config = self._config(waiting.pop(0))
             yield config
             for reference in config.references:
                 if reference not in seen and reference in self._paths and is_named(reference):
                     seen.add(reference)
                     waiting.append(reference)
-
-    def _cached_config(self, path: str) -> Config:
-        config = self._configs.get(path)
-        if config is None:
-            config = self._configs[path] = self._read_config(path)
-        return config
 
     def _read_config(self, path: str) -> Config:
         merged = _MergedSettings(leaf=path.rpartition("/")[0])

@@ -1,7 +1,8 @@
 """Resolves Python imports to files of the repository, with its source roots on the path."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 
 from clean_room_agent.languages.base import WORD, ModuleRef, Reach, above
 
@@ -37,25 +38,19 @@ class PythonModules:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path for path in paths if path.endswith(ROOT_FILES))
-        self._memo: dict[tuple[str, str], ModuleRef | None] = {}
-        self._children: dict[tuple[str, str], ModuleRef | None] = {}
-        self._roots: dict[str, str] = {}
-        self._searched: dict[str, tuple[tuple[str, bool], ...]] = {}
         self._folders = _module_folders(self._paths)
-        self._tops: dict[str, list[str]] | None = None
-        self._names: dict[str, set[str]] | None = None
-        self._projects: tuple[str, ...] | None = None
+        self._found = cache(self._resolve_target)
+        self._submodule = cache(self._find_module)
+        self._root_of = cache(self._outermost_root)
+        self._search_roots = cache(self._list_roots)
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """Return the module that `target`, as written in `source` with any leading dots, refers to."""
-        key = source.rpartition("/")[0], target
-        try:
-            found = self._memo[key]
-        except KeyError:
-            found = self._memo[key] = self._resolve_target(*key, itself="")
-        if found is not None and found.file == source and target[0] != "." and not self._in_package(key[0]):
+        folder = source.rpartition("/")[0]
+        found = self._found(folder, target)
+        if found is not None and found.file == source and target[0] != "." and not self._in_package(folder):
             # A script that shares its name with a library imports the library, not itself.
-            return self._resolve_target(*key, itself=source)
+            return self._resolve_target(folder, target, itself=source)
         return found
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
@@ -63,29 +58,24 @@ class PythonModules:
         folder = ref.folder
         if folder is None:
             return None
-        if ref.portions or ref.far:
-            return self._in_portions(ref, name)
-        try:
-            return self._children[folder, name]
-        except KeyError:
-            found = self._children[folder, name] = self._find_module(folder, name)
-            return found
+        return self._in_portions(ref, name) if ref.portions or ref.far else self._submodule(folder, name)
 
     def names_in(self, folder: str) -> frozenset[str]:
         """Names of the modules in the folder, and of its subfolders that contain modules."""
-        if self._names is None:
-            names: dict[str, set[str]] = {}
-            for path in self._paths:
-                parent, _, name = path.rpartition("/")
-                stem, dot, suffix = name.rpartition(".")
-                if dot + suffix in SUFFIXES:
-                    names.setdefault(parent, set()).add(stem)
-            for path in self._folders:
-                if path:
-                    parent, _, name = path.rpartition("/")
-                    names.setdefault(parent, set()).add(name)
-            self._names = names
         return frozenset(self._names.get(folder, ()))
+
+    @cached_property
+    def _names(self) -> dict[str, set[str]]:
+        names: dict[str, set[str]] = {}
+        for path in self._paths:
+            parent, _, name = path.rpartition("/")
+            stem, dot, suffix = name.rpartition(".")
+            if dot + suffix in SUFFIXES:
+                names.setdefault(parent, set()).add(stem)
+        for path in filter(None, self._folders):
+            parent, _, name = path.rpartition("/")
+            names.setdefault(parent, set()).add(name)
+        return names
 
     def may_be_root(self, folder: str) -> bool:
         """Whether modules in the folder can be imported by their bare names, provided it is not a package."""
@@ -113,7 +103,7 @@ class PythonModules:
     def _has_project_file(self, folder: str) -> bool:
         return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
 
-    def _resolve_target(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
+    def _resolve_target(self, folder: str, target: str, *, itself: str = "") -> ModuleRef | None:
         name = target.lstrip(".")
         level = len(target) - len(name)
         parts = name.split(".") if name else []
@@ -179,7 +169,7 @@ class PythonModules:
 
     def _namespace_folders(self, top: str) -> list[str]:
         """Folders of that name without `__init__` in the roots of projects."""
-        found = ((root, self._find_module(root, top)) for root in self._project_roots())
+        found = ((root, self._find_module(root, top)) for root in self._project_roots)
         return [_join_path(root, top) for root, ref in found if ref is not None and ref.file is None]
 
     def _in_portions(self, ref: ModuleRef, name: str) -> ModuleRef | None:
@@ -209,7 +199,7 @@ class PythonModules:
 
     def _find_elsewhere(self, parts: list[str], itself: str) -> ModuleRef | None:
         top = parts[0]
-        roots = self._top_roots().get(top, ())
+        roots = self._top_roots.get(top, ())
         found = [self._find_module(root, top) for root in roots]
         regular = [ref for ref in found if ref is not None and ref.file not in {None, itself}]
         packages = [ref for ref in regular if ref.folder is not None]
@@ -245,59 +235,45 @@ class PythonModules:
     def _in_package(self, folder: str) -> bool:
         return self._package_file(folder) is not None
 
-    def _root_of(self, folder: str) -> str:
+    def _outermost_root(self, folder: str) -> str:
         """The folder that contains the outermost package around `folder`, or `folder` if it is not in a package."""
-        root = self._roots.get(folder)
-        if root is None:
-            root = folder
-            if folder and self._in_package(folder):
-                root = self._root_of(folder.rpartition("/")[0])
-            self._roots[folder] = root
-        return root
+        is_inside = folder and self._in_package(folder)
+        return self._root_of(folder.rpartition("/")[0]) if is_inside else folder
 
-    def _search_roots(self, own: str) -> tuple[tuple[str, bool], ...]:
+    def _list_roots(self, own: str) -> tuple[tuple[str, bool], ...]:
         """The roots to look in, and whether plain modules count there."""
-        roots = self._searched.get(own)
-        if roots is None:
-            unique: dict[str, bool] = {}
-            for root, takes_modules in self._list_roots(own):
-                unique.setdefault(root, takes_modules)
-            roots = self._searched[own] = tuple(unique.items())
-        return roots
-
-    def _list_roots(self, own: str) -> Iterator[tuple[str, bool]]:
-        yield own, True
+        roots = {own: True}
         for folder in above(own):
-            if folder != own:
-                yield folder, self._is_project(folder) or _join_path(folder, "conftest.py") in self._paths
-            below = (_join_path(folder, name) for name in SOURCE_FOLDERS)
-            yield from ((root, True) for root in below if root in self._folders and self._is_project(root))
+            is_project = self._is_project(folder) or _join_path(folder, "conftest.py") in self._paths
+            roots.setdefault(folder, is_project)
+            for below in (_join_path(folder, name) for name in SOURCE_FOLDERS):
+                if below in self._folders and self._is_project(below):
+                    roots.setdefault(below, True)
+        return tuple(roots.items())
 
     def _is_project(self, folder: str) -> bool:
         return not folder or (not self._in_package(folder) and self.may_be_root(folder))
 
-    def _project_roots(self) -> tuple[str, ...]:
-        if self._projects is None:
-            self._projects = tuple(sorted(folder for folder in self._folders if self._is_project(folder)))
-        return self._projects
+    @cached_property
+    def _project_roots(self) -> list[str]:
+        return sorted(folder for folder in self._folders if self._is_project(folder))
 
+    @cached_property
     def _top_roots(self) -> dict[str, list[str]]:
         """For each top-level name, the sorted roots that contain such a package or a project's module."""
-        if self._tops is None:
-            tops: dict[str, set[str]] = {}
-            for path in self._paths:
-                folder, _, name = path.rpartition("/")
-                stem, dot, suffix = name.rpartition(".")
-                if dot + suffix not in SUFFIXES:
-                    continue
-                if stem == "__init__":
-                    root, _, stem = folder.rpartition("/")
-                    if not self._in_package(root):
-                        tops.setdefault(stem, set()).add(root)
-                elif self._is_project(folder):
-                    tops.setdefault(stem, set()).add(folder)
-            self._tops = {top: sorted(roots) for top, roots in tops.items()}
-        return self._tops
+        tops: dict[str, set[str]] = {}
+        for path in self._paths:
+            folder, _, name = path.rpartition("/")
+            stem, dot, suffix = name.rpartition(".")
+            if dot + suffix not in SUFFIXES:
+                continue
+            if stem == "__init__":
+                root, _, stem = folder.rpartition("/")
+                if not self._in_package(root):
+                    tops.setdefault(stem, set()).add(root)
+            elif self._is_project(folder):
+                tops.setdefault(stem, set()).add(folder)
+        return {top: sorted(roots) for top, roots in tops.items()}
 
 
 def _last_word(folder: str) -> list[str]:
