@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from clean_room_agent.db.curated import names, symbols
@@ -32,8 +32,8 @@ class StoredWorld:
         self._root = root
         self._modules: dict[Language, Modules] = {}
         self._evaluations = Evaluations(self)
-        self._unique: dict[tuple[str, tuple[str, ...]], tuple[str, int] | None] = {}
-        self._places: dict[int, Sequence[int]] = {}
+        self._find_unique = cache(self._unique_symbol)
+        self._symbol_ids = cache(self._list_symbol_ids)
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """See `Modules.find`."""
@@ -53,11 +53,11 @@ class StoredWorld:
 
     def unique(self, source: str, name: str) -> tuple[str, int] | None:
         """Path and place of the only function, method or class of this name."""
-        key = name, names_beside(source)
-        if key not in self._unique:
-            found = symbols.find_unique(self._conn, *key)
-            self._unique[key] = None if found is None else (self._paths[found[0]], found[1])
-        return self._unique[key]
+        return self._find_unique(name, names_beside(source))
+
+    def _unique_symbol(self, name: str, languages: tuple[str, ...]) -> tuple[str, int] | None:
+        found = symbols.find_unique(self._conn, name, languages)
+        return None if found is None else (self._paths[found[0]], found[1])
 
     def resolve(self, path: str, stored: StoredNames) -> Resolution:
         """Resolve one file into rows."""
@@ -136,14 +136,11 @@ class StoredWorld:
             self._modules[language] = _language_modules(language, self._ids, self._root)
         return self._modules[language]
 
-    def _symbol_ids(self, file_id: int) -> Sequence[int]:
+    def _list_symbol_ids(self, file_id: int) -> Sequence[int]:
         """The ids of the file's symbols by place."""
         if self._is_new:
             return range(symbols.first_symbol_id(file_id), symbols.first_symbol_id(file_id + 1))
-        found = self._places.get(file_id)
-        if found is None:
-            found = self._places[file_id] = [one for one, _ in symbols.list_symbol_ids(self._conn, file_id)]
-        return found
+        return [one for one, _ in symbols.list_symbol_ids(self._conn, file_id)]
 
 
 def read_config(root: Path, path: str) -> str | None:

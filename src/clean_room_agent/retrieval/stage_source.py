@@ -3,7 +3,7 @@ pieces.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -115,19 +115,20 @@ class RepositorySource:
         self.kb = kb
         self.count = count
         self._root = root.resolve()
-        self._files: dict[str, FileText | NotEditable] = {}
-        self._rows: dict[str, FileRow] | None = None
-        self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
-        self._definitions: dict[str, tuple[IndexedDefinition, ...]] = {}
-        self._views: dict[tuple[str, int, int], FileView | NotEditable] = {}
+        self.find_symbols = cache(kb.search_symbols_by_name)
+        """The symbols that a plain or dotted name refers to, by path and line."""
+        self.definitions_at = cache(self._definitions_at)
+        """The definitions of the file at a path, with their documentation; empty if it is not indexed."""
+        self._read_file = cache(self._read_indexed)
+        self._built_view = cache(self._build_view)
 
     def paths(self) -> tuple[str, ...]:
         """All indexed paths, sorted."""
-        return tuple(self._by_path())
+        return tuple(self._by_path)
 
     def file(self, path: str) -> FileRow | None:
         """The indexed file at exactly this path."""
-        return self._by_path().get(path)
+        return self._by_path.get(path)
 
     def text(self, path: str) -> FileText | None:
         """The lines of the indexed file at exactly this path; None if there is none, or it is not shown.
@@ -135,14 +136,11 @@ class RepositorySource:
         Raises:
             RepositoryError: it differs from what was indexed.
         """
-        row = self.file(path)
-        found = None if row is None else self._read_file(row)
+        found = self._read_file(path) if path in self._by_path else None
         return found if isinstance(found, FileText) else None
 
-    def _read_file(self, row: FileRow) -> FileText | NotEditable:
-        if row.path not in self._files:
-            self._files[row.path] = read_indexed(self._root, row.path, row.content_hash)
-        return self._files[row.path]
+    def _read_indexed(self, path: str) -> FileText | NotEditable:
+        return read_indexed(self._root, path, self._by_path[path].content_hash)
 
     def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
         """Indexed paths that `name` may refer to, sorted: itself, what ends with it, or what it ends with.
@@ -152,7 +150,7 @@ class RepositorySource:
         wanted = name.replace("\\", "/").removeprefix("./")
         if not wanted.strip("/"):
             return ()
-        known = self._by_path()
+        known = self._by_path
         if wanted in known:
             return (wanted,)
         ending = [path for path in known if path.endswith("/" + wanted.lstrip("/"))]
@@ -164,12 +162,6 @@ class RepositorySource:
             if shorter in known:
                 return (shorter,)
         return ()
-
-    def find_symbols(self, name: str) -> tuple[SymbolRow, ...]:
-        """The symbols that a plain or dotted name refers to, by path and line."""
-        if name not in self._symbols:
-            self._symbols[name] = self.kb.search_symbols_by_name(name)
-        return self._symbols[name]
 
     def inherited(self, owner: SymbolRow, name: str) -> SymbolRow | None:
         """The member `name` of the class's nearest base class that has one, of those in the repository."""
@@ -225,14 +217,10 @@ class RepositorySource:
             RepositoryError: the file differs from what was indexed.
             KeyError: the path is not indexed.
         """
-        key = (path, max_lines, available_tokens)
-        if key not in self._views:
-            self._views[key] = self._build_view(path, max_lines, available_tokens)
-        return self._views[key]
+        return self._built_view(path, max_lines, available_tokens)
 
     def _build_view(self, path: str, max_lines: int, available_tokens: int) -> FileView | NotEditable:
-        row = self._by_path()[path]
-        text = self._read_file(row)
+        row, text = self._by_path[path], self._read_file(path)
         if isinstance(text, NotEditable):
             return text
         definitions = self.definitions_at(path)
@@ -259,7 +247,10 @@ class RepositorySource:
             for piece in pieces
         )
 
-    def _described_definitions(self, row: FileRow) -> tuple[IndexedDefinition, ...]:
+    def _definitions_at(self, path: str) -> tuple[IndexedDefinition, ...]:
+        row = self.file(path)
+        if row is None:
+            return ()
         docs = {
             doc.symbol_id: doc.content.strip() for doc in reversed(self.kb.get_docstrings_for_file(row.id))
         }
@@ -276,17 +267,9 @@ class RepositorySource:
             for symbol in self.kb.get_symbols_for_file(row.id)
         )
 
-    def definitions_at(self, path: str) -> tuple[IndexedDefinition, ...]:
-        """The definitions of the file at a path, with their documentation; empty if it is not indexed."""
-        if path not in self._definitions:
-            row = self._by_path().get(path)
-            self._definitions[path] = self._described_definitions(row) if row is not None else ()
-        return self._definitions[path]
-
+    @cached_property
     def _by_path(self) -> dict[str, FileRow]:
-        if self._rows is None:
-            self._rows = {row.path: row for row in self.kb.get_files()}
-        return self._rows
+        return {row.path: row for row in self.kb.get_files()}
 
 
 @lru_cache(maxsize=256)

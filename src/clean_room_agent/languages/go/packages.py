@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cached_property
 
 from clean_room_agent.languages.base import WORD, ModuleRef, Modules, Reach, ReadText
 
@@ -20,14 +21,13 @@ class GoPackages(Modules):
                 self._folders.setdefault(path.rpartition("/")[0], []).append(path)
         self._manifests = sorted(path for path in paths if path.rpartition("/")[2] == MANIFEST)
         self._read = read
-        self._roots: dict[str, str] | None = None
 
     def find(self, source: str, target: str) -> ModuleRef | None:
         """See `Modules.find`."""
         if target == OWN_PACKAGE:
             files = self._folders.get(source.rpartition("/")[0], [])
             return _package_ref(files if source.endswith(TEST_SUFFIX) else _without_tests(files))
-        for module, root in self._module_folders().items():
+        for module, root in self._module_folders.items():
             if target == module or target.startswith(f"{module}/"):
                 folder = f"{root}{target[len(module) :]}".strip("/")
                 found = _package_ref(_without_tests(self._folders.get(folder, [])))
@@ -42,19 +42,16 @@ class GoPackages(Modules):
             return Reach(everything=True)
         if not path.endswith(SUFFIX):
             return Reach()
-        modules = [module for module, root in self._module_folders().items() if root == folder]
+        modules = [module for module, root in self._module_folders.items() if root == folder]
         words = [word for named in (folder, *modules) for word in WORD.findall(named.rpartition("/")[2])]
         return Reach(frozenset(words), frozenset({folder}))
 
+    @cached_property
     def _module_folders(self) -> dict[str, str]:
         """The folder of each module by its name, the longest name first."""
-        if self._roots is None:
-            found = {
-                path.rpartition("/")[0]: MODULE.search(self._read(path) or "") for path in self._manifests
-            }
-            named = {match[1]: folder for folder, match in found.items() if match is not None}
-            self._roots = dict(sorted(named.items(), key=lambda one: (-len(one[0]), one[0])))
-        return self._roots
+        found = {path.rpartition("/")[0]: MODULE.search(self._read(path) or "") for path in self._manifests}
+        named = {match[1]: folder for folder, match in found.items() if match is not None}
+        return dict(sorted(named.items(), key=lambda one: (-len(one[0]), one[0])))
 
 
 def package_names(target: str) -> tuple[str, ...]:
