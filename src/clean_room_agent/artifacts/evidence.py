@@ -122,11 +122,7 @@ def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> st
     groups = [("Messages", [line for line in evidence.messages if line not in told], MAX_MESSAGES)]
     if not evidence.tests:
         groups.append(("Places in the stack traces", list(map(place_of, evidence.frames)), MAX_FRAMES))
-    lists = [
-        _render_list(title, entries, most, bound // LISTED_SHARE)
-        for title, entries, most in groups
-        if entries
-    ]
+    lists = [_render_list(*group, bound // LISTED_SHARE) for group in groups if group[1]]
     lists += [_others_line(evidence.others)] if evidence.others else []
     left = bound - sum(len(text) + 1 for text in lists)
     blocks = describe_tests([(FAILING, test) for test in evidence.tests], bound=left)
@@ -192,7 +188,8 @@ def _block_fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
             _Field(f"  {name}: ", _indent_lines(value), is_value=True) for name, value in values if value
         ]
     error = telling_message(test.message)
-    if error and (_is_half_known(test) or _says_more(error, test)):
+    is_half_known = test.expected == test.actual or not (test.expected and test.actual)
+    if error and (is_half_known or _says_more(error, test)):
         fields.append(_Field("  error: ", _indent_lines(error)))
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
@@ -208,11 +205,6 @@ def _other_names(tests: Sequence[FailingTest]) -> Iterator[str]:
         name, mark, _ = test.name.partition("[")
         same = mark and test.name.endswith("]") and before.name.startswith(f"{name}[")
         yield quoted(test.name[len(name) :] if same else test.name)
-
-
-def _is_half_known(test: FailingTest) -> bool:
-    """Whether at least one of the compared values is missing."""
-    return test.expected == test.actual or not (test.expected and test.actual)
 
 
 def _says_more(error: str, test: FailingTest) -> bool:
@@ -269,7 +261,9 @@ def _further_lines(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
 def _render_list(title: str, entries: Sequence[str], most: int, bound: int) -> str:
     shown = entries[:most]
     sizes = _allot_sizes([len(entry) for entry in shown], max(bound - 40 - 3 * len(shown), 0))
-    lines = [f"- {_shorten_text(_one_line(entry), size)}" for entry, size in zip(shown, sizes, strict=True)]
+    lines = [
+        f"- {_shorten_text(' '.join(entry.split()), size)}" for entry, size in zip(shown, sizes, strict=True)
+    ]
     more = [f"- and {len(entries) - most} more"] if len(entries) > most else []
     return "\n".join([f"{title}:", *lines, *more])
 
@@ -308,7 +302,3 @@ def _shorten_text(text: str, most: int, differs_at: int = 0) -> str:
 
 def _indent_lines(text: str) -> str:
     return text if "\n" not in text else "".join(f"\n    {line}" for line in text.split("\n"))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
