@@ -89,7 +89,7 @@ def is_in(name: str, files: Collection[str]) -> bool:
     path, _, rest = name.partition("::")
     if rest or path in files:
         return path in files
-    if name.partition(" > ")[0] in files:
+    if name.partition(SEPARATOR)[0] in files:
         return True
     modules = (PurePosixPath(file.removesuffix(".py")).parts for file in files)
     return any(
@@ -101,13 +101,9 @@ def module_or_file(name: str) -> str:
     """The file of a test as its runner writes it: a path, or a module."""
     path, marked, _ = name.partition("::")
     module = name.removeprefix(UNLOADED)
-    return (
-        path
-        if marked or path.endswith(".py")
-        else module
-        if module != name
-        else name.rpartition(".")[0].rpartition(".")[0]
-    )
+    if marked or path.endswith(".py"):
+        return path
+    return module if module != name else name.rpartition(".")[0].rpartition(".")[0]
 
 
 def spellings(name: str) -> set[str]:

@@ -4,7 +4,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec import Struct, structs
 
@@ -119,7 +119,8 @@ class _Finder:
     def __init__(self, source: RepositorySource, files: Sequence[str]) -> None:
         self._source = source
         self._files = files
-        self._outlines: dict[str, Outline] = {}
+        self.outline = cache(self._outline)
+        """The outline of an indexed file; empty if it is not text, or cannot be parsed."""
 
     def find(self, name: str) -> Iterator[TestCode]:
         """The tests of this name: several if it is not unique."""
@@ -255,12 +256,9 @@ class _Finder:
                 return
             folder = posixpath.dirname(folder)
 
-    def outline(self, path: str) -> Outline:
-        """The outline of an indexed file; empty if it is not text, or cannot be parsed."""
-        if path not in self._outlines:
-            text = self._source.text(path)
-            self._outlines[path] = Outline() if text is None else _file_outline(text)
-        return self._outlines[path]
+    def _outline(self, path: str) -> Outline:
+        text = self._source.text(path)
+        return Outline() if text is None else _file_outline(text)
 
 
 @lru_cache(maxsize=32)

@@ -140,17 +140,13 @@ def _with_imports(
 ) -> Iterator[CodePiece]:
     """Make imports inside other code pieces of their own."""
     for piece in pieces:
-        inside = (
-            [span for span in imports if piece.start_line <= span[0] and span[1] <= piece.end_line]
-            if piece.kind == "code"
-            else []
-        )
-        if not inside:
+        inside = [span for span in imports if piece.start_line <= span[0] and span[1] <= piece.end_line]
+        if piece.kind != "code" or not inside:
             yield piece
             continue
         line = piece.start_line
         for first, last in joined_spans(inside, gap=IMPORTS_GAP):
-            yield from _other_code(lines, line, first - 1)
+            yield from _code_pieces(lines, line, first - 1)
             yield CodePiece(
                 name="(imports)",
                 kind="imports",
@@ -159,7 +155,7 @@ def _with_imports(
                 signature=lines[first - 1].strip(),
             )
             line = last + 1
-        yield from _other_code(lines, line, piece.end_line)
+        yield from _code_pieces(lines, line, piece.end_line)
 
 
 def joined_spans(spans: Iterable[tuple[int, int]], *, gap: int) -> list[tuple[int, int]]:
@@ -171,10 +167,6 @@ def joined_spans(spans: Iterable[tuple[int, int]], *, gap: int) -> list[tuple[in
         else:
             joined.append((first, last))
     return joined
-
-
-def _other_code(lines: Sequence[str], first: int, last: int) -> list[CodePiece]:
-    return _code_pieces(lines, first, last, owner="") if last >= first else []
 
 
 def _stands_alone(entry: IndexedDefinition) -> bool:
@@ -239,7 +231,7 @@ def _definition_pieces(
     return pieces + _split_lines(lines, members, body, entry.end_line, owner=entry.name, max_lines=max_lines)
 
 
-def _code_pieces(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[CodePiece]:
+def _code_pieces(lines: Sequence[str], first: int, last: int, *, owner: str = "") -> list[CodePiece]:
     """The lines between definitions, cut at blank lines; nothing if all are blank."""
     bounds = [first]
     for number in range(first, last):
@@ -248,7 +240,7 @@ def _code_pieces(lines: Sequence[str], first: int, last: int, *, owner: str) -> 
     bounds.append(last + 1)
     pieces = []
     for start, stop in pairwise(bounds):
-        begin = _first_text_line(lines, start, stop - 1)
+        begin = next((number for number in range(start, stop) if lines[number - 1].strip()), None)
         if begin is None:
             continue
         end = _last_text_line(lines, begin, stop - 1)
@@ -283,10 +275,6 @@ def _split_off_comment(
     end = _last_text_line(lines, last.start_line, first - 1)
     name = last.name.replace(f"-{last.end_line})", f"-{end})")
     return [*pieces[:-1], replace(last, name=name, end_line=end), comment]
-
-
-def _first_text_line(lines: Sequence[str], first: int, last: int) -> int | None:
-    return next((number for number in range(first, last + 1) if lines[number - 1].strip()), None)
 
 
 def _last_text_line(lines: Sequence[str], first: int, last: int) -> int:

@@ -13,6 +13,7 @@ import heapq
 import itertools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -275,7 +276,7 @@ class _Builder:
         language = language_at(parsed.path)
         assert language is not None, "what has a tree has a language"
         self._language = language
-        self._counted: dict[str, int] = {}
+        self._line_tokens = cache(lambda line: estimate(f"{line}\n"))
         self._mark = f"{language.nodes.comment} "
 
     def request(
@@ -349,11 +350,6 @@ class _Builder:
             depth = len(indentation(row.text)) if is_head else depth
             chosen += [row] if is_head or row.number in wanted else []
         return self._rows_that_fit(chosen, EXPLAINING)[::-1]
-
-    def _line_tokens(self, line: str) -> int:
-        if line not in self._counted:
-            self._counted[line] = estimate(f"{line}\n")
-        return self._counted[line]
 
     def _sourced_line(self, text: str, number: int) -> SourcedText:
         return sourced(

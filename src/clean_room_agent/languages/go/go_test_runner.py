@@ -8,6 +8,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -271,7 +272,7 @@ class _Sources:
                 inner = file.relative_to(root).as_posix()
                 if found := MODULE.search(self._file_text(inner)):
                     self._modules.setdefault(found[1], posixpath.dirname(inner))
-        self._declared: dict[str, dict[str, str]] = {}
+        self._declared_tests = cache(self._find_declared)
 
     def declaring(self, package: str, function: str) -> str:
         """The path of the file that declares the function; "" if none does."""
@@ -281,15 +282,14 @@ class _Sources:
         """The paths of the files that declare tests, sorted."""
         return sorted(set(self._declared_tests(package).values()))
 
-    def _declared_tests(self, package: str) -> dict[str, str]:
-        if package not in self._declared:
-            found: dict[str, str] = {}
-            folder = self._package_folder(package)
-            for file in sorted((self._root / folder).glob("*_test.go")) if folder is not None else ():
-                inner = file.relative_to(self._root).as_posix()
-                found.update(dict.fromkeys(DECLARED.findall(self._file_text(inner)), inner))
-            self._declared[package] = found
-        return self._declared[package]
+    def _find_declared(self, package: str) -> dict[str, str]:
+        """The path of the file that declares each function that is a test."""
+        found: dict[str, str] = {}
+        folder = self._package_folder(package)
+        for file in sorted((self._root / folder).glob("*_test.go")) if folder is not None else ():
+            inner = file.relative_to(self._root).as_posix()
+            found.update(dict.fromkeys(DECLARED.findall(self._file_text(inner)), inner))
+        return found
 
     def _package_folder(self, package: str) -> str | None:
         """The folder of a package, by the longest module path that it begins with; None if it is of none of the modules."""

@@ -8,7 +8,7 @@ import shlex
 import textwrap
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
@@ -129,10 +129,7 @@ def _read_all(ended: EndedCommand) -> Reading | None:
     """The reports, one of each process; None if there is none. Where the guard did not see one, that at `report` counts, which
     else comes from a pytest that tests started.
     """
-
-    def exists(path: str) -> bool:
-        return is_file(ended.cwd, path)
-
+    exists = partial(is_file, ended.cwd)
     left = [ended.folder / name for name in ended.reports(".xml")]
     if not left and is_file(ended.report.parent, ended.report.name):
         left = [ended.report]

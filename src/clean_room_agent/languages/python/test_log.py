@@ -51,12 +51,10 @@ def read_failure_records(lines: Iterable[str | bytes]) -> tuple[FailureRecord, .
 def with_record(failure: Failure, record: FailureRecord) -> Failure:
     """The failure with the frames of its record, and the values, if that has any."""
     frames = tuple(StackFrame(path=path, line=line, function=name) for path, line, name in record.frames)
-    failure = structs.replace(failure, arguments=record.arguments)
+    failure = structs.replace(failure, arguments=record.arguments, frames=frames)
     if not (record.operator or record.left or record.right):
-        return structs.replace(failure, frames=frames)
-    return structs.replace(
-        failure, operator=record.operator, actual=record.left, expected=record.right, frames=frames
-    )
+        return failure
+    return structs.replace(failure, operator=record.operator, actual=record.left, expected=record.right)
 
 
 def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
