@@ -254,7 +254,6 @@ def _is_line(item: ContextItem) -> bool:
 
 
 def _group_by_frame(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
-    """The items by the frames that hold them."""
     runs: list[list[ContextItem]] = []
     for item in items:
         if item.adjoins and runs:

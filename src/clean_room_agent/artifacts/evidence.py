@@ -177,7 +177,6 @@ def _failure_key(test: FailingTest) -> tuple[str, ...]:
 
 
 def _block_fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
-    """The lines of a block."""
     test = same[0]
     fields = [_Field(f"{label}: ", _shorten_text(quoted(test.name), MAX_NAME))]
     if test.statement:

@@ -251,7 +251,6 @@ def _without_needs(
 
 
 def _step_line(step: PlanStep) -> str:
-    """The step in one line."""
     files = ", ".join(f"{target.role} {target.path}" for target in step.target_files)
     return f"{step.id}: {' '.join(step.description.split())} ({files})"
 

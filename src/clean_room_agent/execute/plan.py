@@ -326,7 +326,6 @@ class GoalCheck:
 
 
 def _step_line(step: PlanStep) -> str:
-    """The step in one line."""
     return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"
 
 

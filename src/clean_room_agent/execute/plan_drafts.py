@@ -346,7 +346,6 @@ def _rename_invalid_ids(ids: list[str], prefix: str) -> tuple[list[str], dict[st
 
 
 def _renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
-    """A note on each id that was replaced."""
     return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
 
 

@@ -122,7 +122,6 @@ def head_name(owner: str) -> str:
 
 
 def _with_overloads(pieces: Iterable[CodePiece]) -> list[CodePiece]:
-    """Join consecutive pieces of the same name."""
     joined: list[CodePiece] = []
     for piece in pieces:
         before = joined[-1] if joined else None

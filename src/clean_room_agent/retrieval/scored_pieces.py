@@ -147,7 +147,6 @@ def _without_summary(lines: Sequence[str], piece: CodePiece) -> list[str]:
 
 
 def _strip_doc_marks(line: str) -> str:
-    """A line of documentation without quotes and comment marks."""
     text = line.strip(DOC_MARKS)
     return text[1:].strip(DOC_MARKS) if text[:1] in "rRuU" and text[1:2] in {'"', "'"} else text
 

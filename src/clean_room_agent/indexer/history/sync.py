@@ -304,7 +304,6 @@ class HistorySync:
         insert_terms(self._conn, listed)
 
     def _delete_oldest(self, surplus: int) -> None:
-        """Delete the oldest commits."""
         leaving = history.list_touched(self._conn, 0, history.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:

@@ -151,7 +151,6 @@ class ScriptBindings(Bindings):
                 yield from self._pattern_names(child, into, depth - 1)
 
     def _bind_pattern(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
-        """Bind all names of the pattern in the scope."""
         node = typed or value
         for name, start, steps in self._pattern_names(pattern):
             known = node is not None and steps is not None

@@ -103,7 +103,6 @@ class Statements:
                 )
 
     def _pattern_names(self, pattern: Node) -> list[str]:
-        """The names that a pattern binds."""
         if pattern.type in NAMED_PATTERNS:
             return [self._file.text(pattern)]
         if pattern.type in PATTERN_FIELDS:
