@@ -26,8 +26,7 @@ from clean_room_agent.execute.plan_prompts import (
     SymbolTargetsInputs,
 )
 from clean_room_agent.retrieval.judges import question_text
-from clean_room_agent.retrieval.prompts import TaskAnalysisInputs
-from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+from clean_room_agent.retrieval.prompts import BatchInputs, SingleInputs, TaskAnalysisInputs
 from testing.packages import shown_file
 
 PATH = "src/till.py"

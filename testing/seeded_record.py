@@ -15,8 +15,7 @@ from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.implement import IMPLEMENT
 from clean_room_agent.llm.prompt import CONTEXT
-from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.stage import SingleInputs
+from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT, SingleInputs
 from testing.runs.decision_rows import decision_row
 from testing.runs.model_calls import model_call
 

@@ -357,11 +357,6 @@ def path_of(option: str) -> str:
     return re.split(r" :: | \| | \(| - |: |\s", option.strip(), maxsplit=1)[0]
 
 
-def piece_of(option: str) -> tuple[str, str]:
-    """The path and the name of the piece that an option offers; the name is "" where it offers a file."""
-    return path_of(option), LINES.sub("", option.partition(" :: ")[2]).strip()
-
-
 def section(prompt: str, title: str) -> str:
     """The text under the last heading `## title`, or `## title (a remark)`, up to the next heading; without the prompt's
     closing question.

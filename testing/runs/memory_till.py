@@ -40,7 +40,6 @@ from clean_room_agent.workspace import Workspace
 from testing.client.model_client import NOW, model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 from testing.oracle.oracle import Oracle
-from testing.runs.bills import BILLS, BILLS_PATH, BILLS_TASK, BILLS_TESTS, PASSING_TESTS
 from testing.runs.in_process_tests import FolderOfTexts, InProcess
 from testing.runs.memory_commits import PLACE, REPOSITORY
 from testing.runs.memory_run import TASK_ID, MemoryProject, MemoryRun, MemoryRunner, Script
@@ -262,12 +261,3 @@ def memory_till(
             oracle=known,
             test_command=test_command,
         )
-
-
-def memory_bills(
-    folder: Path, changed: Mapping[str, str | None] | None = None
-) -> contextlib.AbstractContextManager[MemoryTill]:
-    """The project whose task creates a file; see `bills`."""
-    files = {path: str(text) for path, text in TILL.items()}
-    files |= {"tests/test_money.py": PASSING_TESTS, "tests/test_bills.py": BILLS_TESTS}
-    return memory_till(folder, files, changed or {BILLS_PATH: BILLS}, task=BILLS_TASK)

@@ -1,7 +1,7 @@
 """What the tests of the judging prompts show."""
 
 from clean_room_agent.artifacts.context import frame
-from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+from clean_room_agent.retrieval.prompts import BatchInputs, SingleInputs
 
 QUESTION = "## Task\nFix the <b>total</b>"
 BATCH = BatchInputs(

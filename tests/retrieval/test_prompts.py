@@ -9,10 +9,11 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_BATCH,
     SCOPE_JUDGMENT,
     TASK_ANALYSIS,
+    BatchInputs,
     PrecisionBatchAnswer,
+    SingleInputs,
     TaskAnalysisInputs,
 )
-from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
 
 def test_task_analysis_shows_what_was_found_first_and_asks_last() -> None:

@@ -20,7 +20,8 @@ from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.probes import NOTHING, CalibratedChoice, calibrate_choice, lets_in, needs_bias
 from clean_room_agent.llm.prompt import CONTEXT, SHOWN_NOW, Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict
+from clean_room_agent.retrieval.prompts import BatchInputs, SingleInputs
+from clean_room_agent.retrieval.stage import Option, SortedT, Verdict
 
 MAX_ERRORS = 6
 """Of what an earlier attempt missed."""

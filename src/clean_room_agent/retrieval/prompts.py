@@ -16,7 +16,6 @@ from clean_room_agent.llm.answer_rules import (
 )
 from clean_room_agent.llm.answers import Choice, JsonAnswer, OneWord
 from clean_room_agent.llm.prompt import KNOWN, SYSTEM, Prompt, yes_no_prompt
-from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 
 Numbers = Annotated[list[Annotated[int, bounds(minimum=1, maximum=MAX_NUMBER)]], bounds(maxItems=MAX_NUMBER)]
 """Numbers of a list of candidates, from 1."""
@@ -66,6 +65,32 @@ Example answer:
 Where in the code is this? Answer with the JSON object.
 """
 )
+
+
+class BatchInputs(Struct, frozen=True, kw_only=True):
+    """Inputs of a prompt that sorts numbered options (from 1)."""
+
+    question: str
+    """The task and what is known of it: the same bytes in every call of one request (see `question_text`)."""
+    options: tuple[str, ...]
+    """Framed, each with its number."""
+    chosen: tuple[str, ...] = ()
+    """Names of what is in already, without having been asked about."""
+    remark: str = ""
+    """What else the prompt has to know, e.g. how many tokens are left."""
+
+
+class SingleInputs(Struct, frozen=True, kw_only=True):
+    """Inputs of a prompt that asks about one option."""
+
+    question: str
+    option: str
+    """Framed."""
+    chosen: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Names of all options, this one among them: the same in each of the questions."""
+
+
 ASKED = """\
 {{ question }}
 

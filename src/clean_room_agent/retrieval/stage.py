@@ -28,6 +28,9 @@ from clean_room_agent.retrieval.stage_source import FileText, RepositorySource
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
     from clean_room_agent.llm.prompt import Prompt
+    from clean_room_agent.retrieval.prompts import BatchInputs, SingleInputs, SortedAnswer
+
+SortedT = TypeVar("SortedT", bound="SortedAnswer")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -158,40 +161,6 @@ class Option(Struct, frozen=True, kw_only=True):
     """What the model is shown of it: code, or lines of it, after what else is known."""
     score: float
     """0..1; it stands in for the model's opinion when none is asked."""
-
-
-class BatchInputs(Struct, frozen=True, kw_only=True):
-    """Inputs of a prompt that sorts numbered options (from 1)."""
-
-    question: str
-    """The task and what is known of it: the same bytes in every call of one request (see `question_text`)."""
-    options: tuple[str, ...]
-    """Framed, each with its number."""
-    chosen: tuple[str, ...] = ()
-    """Names of what is in already, without having been asked about."""
-    remark: str = ""
-    """What else the prompt has to know, e.g. how many tokens are left."""
-
-
-class SingleInputs(Struct, frozen=True, kw_only=True):
-    """Inputs of a prompt that asks about one option."""
-
-    question: str
-    option: str
-    """Framed."""
-    chosen: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    """Names of all options, this one among them: the same in each of the questions."""
-
-
-class Sorted(Protocol):
-    """The answer to a batch prompt."""
-
-    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Each label with the numbers of its options; if a number is listed twice, the first label counts."""
-
-
-SortedT = TypeVar("SortedT", bound=Sorted)
 
 
 class Judge(Protocol):

@@ -22,9 +22,9 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_JUDGMENT,
     SKIP,
     TASK_ANALYSIS,
+    BatchInputs,
     TaskAnalysisInputs,
 )
-from clean_room_agent.retrieval.stage import BatchInputs
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 
 OPTION = re.compile(

@@ -47,12 +47,12 @@ from clean_room_agent.paths import kind_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
-from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS
+from clean_room_agent.retrieval.prompts import PIECE_JUDGMENT, SCOPE_JUDGMENT, TASK_ANALYSIS, SingleInputs
 from clean_room_agent.retrieval.retrieval_config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever, recall
 from clean_room_agent.retrieval.scope_stage import describe_file
 from clean_room_agent.retrieval.scored_pieces import weighted_terms
-from clean_room_agent.retrieval.stage import Option, SingleInputs
+from clean_room_agent.retrieval.stage import Option
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 
