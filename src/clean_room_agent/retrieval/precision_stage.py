@@ -170,23 +170,17 @@ def _plan_reason(piece: CodePiece, view: FileView, planned: frozenset[str]) -> s
     """Why the plan refers to the piece; "" if it does not."""
     if is_named(piece, planned):
         return "named by the plan"
-    inside = [
-        entry
-        for entry in view.definitions
-        if piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
-    ]
-    if piece.kind == "code":
-        values = [
-            entry.name for entry in inside if entry.kind in VALUES and matches_name(entry.name, planned)
-        ]
-        owner = piece.name.rpartition(" (lines ")[0]
-        if owner and matches_name(owner, planned):
-            return f"stands in {owner}, named by the plan"
-    else:
-        values = [
-            entry.name for entry in inside if piece.kind == "symbol" and matches_name(entry.name, planned)
-        ]
-    return f"holds {values[0]}, named by the plan" if values else ""
+    owner = piece.name.rpartition(" (lines ")[0]
+    if piece.kind == "code" and owner and matches_name(owner, planned):
+        return f"stands in {owner}, named by the plan"
+    for entry in view.definitions:
+        if (
+            (piece.kind == "symbol" or (piece.kind == "code" and entry.kind in VALUES))
+            and piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
+            and matches_name(entry.name, planned)
+        ):
+            return f"holds {entry.name}, named by the plan"
+    return ""
 
 
 def names_a_large_class(target: PlannedFile) -> bool:
