@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -163,19 +163,19 @@ def draft_meta_plan(
     reply, notes = ask_for_draft(models, META_PLAN, inputs, wanted, rejected, pass_id=pass_id)
     if reply.value is None:
         return unreadable_draft(reply, notes)
-    names, renamed = _rename_invalid_ids([part.id for part in reply.value.parts], "p")
+    ids = _valid_ids([part.id for part in reply.value.parts], "p")
     parts = tuple(
         Part(
-            id=name,
+            id=ids[part.id],
             description=part.description.strip(),
             affected_files=tuple(dict.fromkeys(part.files)),
-            depends_on=_renamed_needs(part.needs, renamed),
+            depends_on=_renamed_needs(part.needs, ids),
         )
-        for name, part in zip(names, reply.value.parts, strict=True)
+        for part in reply.value.parts
     )
     plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
     return PlanDraft(
-        value=plan, text=reply.text, notes=notes + _renamed_notes(renamed), call_ids=(reply.call_id,)
+        value=plan, text=reply.text, notes=notes + _renamed_notes(ids), call_ids=(reply.call_id,)
     )
 
 
@@ -314,40 +314,39 @@ def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> PlanDraft[Pla
 
 def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], tuple[str, ...]]:
     """The steps as answered, and a note on each id that had to be replaced."""
-    names, renamed = _rename_invalid_ids([step.id for step in answers], "s")
+    ids = _valid_ids([step.id for step in answers], "s")
     steps = tuple(
         PlanStep(
-            id=name,
+            id=ids[step.id],
             description=step.description.strip(),
             target_files=tuple(
                 dict.fromkeys(TargetFile(path=file.path, role=file.role) for file in step.files)
             ),
             target_symbols=tuple(dict.fromkeys(symbol.strip() for symbol in step.symbols if symbol.strip())),
-            depends_on=_renamed_needs(step.needs, renamed),
+            depends_on=_renamed_needs(step.needs, ids),
         )
-        for name, step in zip(names, answers, strict=True)
+        for step in answers
     )
-    return steps, _renamed_notes(renamed)
+    return steps, _renamed_notes(ids)
 
 
-def _rename_invalid_ids(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
-    """Names that are allowed in a pass id, and a map of those that had to be replaced."""
-    taken = {name for name in ids if is_plan_id(name)}
-    renamed: dict[str, str] = {}
+def _valid_ids(ids: Sequence[str], prefix: str) -> dict[str, str]:
+    """Each id as a pass id may contain it: itself or, if it is not allowed, a fresh one."""
+    valid = {name: name for name in ids if is_plan_id(name)}
+    taken = set(valid)
     for number, name in enumerate(ids, 1):
-        if is_plan_id(name) or name in renamed:
-            continue
-        fresh = f"{prefix}{number}"
-        while fresh in taken:
-            fresh = f"{fresh}x"
-        taken.add(fresh)
-        renamed[name] = fresh
-    return [renamed.get(name, name) for name in ids], renamed
+        if name not in valid:
+            fresh = f"{prefix}{number}"
+            while fresh in taken:
+                fresh = f"{fresh}x"
+            taken.add(fresh)
+            valid[name] = fresh
+    return valid
 
 
-def _renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
-    return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
+def _renamed_notes(ids: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"id {old!r} became {new}" for old, new in ids.items() if old != new)
 
 
-def _renamed_needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(renamed.get(name, name) for name in names))
+def _renamed_needs(names: Sequence[str], ids: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids.get(name, name) for name in names))
