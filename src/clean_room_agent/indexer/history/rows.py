@@ -90,14 +90,14 @@ class Touches:
         if entry.renames:
             self._places.follow(entry.renames)
 
-    def file_commits(self) -> Iterable[tuple[int, int]]:
-        """(file, commit), sorted."""
-        return ((file, commit) for file in sorted(self.by_file) for commit in reversed(self.by_file[file]))
-
-    def lost_commits(self) -> dict[str, list[int]]:
-        """Path without a current file -> the commits that touched it."""
+    def store(self, conn: Connection) -> None:
+        """Insert which files, and which paths without a current file, the commits touched."""
+        files = ((file, commit) for file in sorted(self.by_file) for commit in reversed(self.by_file[file]))
+        history.insert_file_commits(conn, files)
         lost = self._places.lost
-        return {lost[-1 - place]: commits for place, commits in self._by_lost.items()}
+        history.insert_lost_commits(
+            conn, {lost[-1 - place]: commits for place, commits in self._by_lost.items()}
+        )
 
     def pairs(self, bound: int) -> tuple[Counter[tuple[int, int]], dict[tuple[int, int], int]]:
         """For each pair of files, how many commits touched both, and the newest of them.
@@ -125,14 +125,13 @@ def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry]) -
 def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -> None:
     """Write what `entries`, just written by `write_commits`, touched."""
     touches = Touches(PastPlaces(scope.ids))
-    for number, entry in zip(_commit_ids(entries), entries, strict=True):
+    numbered = dict(zip(_commit_ids(entries), entries, strict=True))
+    for number, entry in numbered.items():
         touches.add(number, entry)
-    history.insert_file_commits(conn, touches.file_commits())
-    history.insert_lost_commits(conn, touches.lost_commits())
+    touches.store(conn)
     pair_counts, newest = touches.pairs(scope.pair_bound)
-    hashes = {number: entry.hash for number, entry in zip(_commit_ids(entries), entries, strict=True)}
     history.load_pairs(
-        conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts))
+        conn, ((*pair, pair_counts[pair], numbered[newest[pair]].hash) for pair in sorted(pair_counts))
     )
 
 

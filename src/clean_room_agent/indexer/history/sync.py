@@ -255,8 +255,7 @@ class HistorySync:
                 touches.add(number, again[number])
             else:
                 places.follow(renames[number])
-        history.insert_file_commits(self._conn, touches.file_commits())
-        history.insert_lost_commits(self._conn, touches.lost_commits())
+        touches.store(self._conn)
         self._renewed.update(touches.by_file)
 
     def _choose_ids(
@@ -297,8 +296,7 @@ class HistorySync:
                 places.follow(renames.get(shared[name], ()))
         listed = sorted((number, delta.added[name]) for name, number in numbers.items())
         insert_commits(self._conn, self._scope.repo_id, listed)
-        history.insert_file_commits(self._conn, touches.file_commits())
-        history.insert_lost_commits(self._conn, touches.lost_commits())
+        touches.store(self._conn)
         counts, newest = touches.pairs(self._scope.pair_bound)
         history.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
