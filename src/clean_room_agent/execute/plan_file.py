@@ -15,7 +15,7 @@ names no files may change any of the plan's; a plan without steps is a single st
 
 import difflib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -312,25 +312,14 @@ def build_artifact(
     part_plans: tuple[PartPlan, ...],
 ) -> PlanArtifact:
     """The reviewable plan of a whole task. Changes and the order name steps as `part/step`."""
-    steps = {f"{plan.part_id}/{step.id}": (plan, step) for plan in part_plans for step in plan.steps}
-    part_steps = {
-        plan.part_id: tuple(f"{plan.part_id}/{step.id}" for step in plan.steps) for plan in part_plans
-    }
-    parts = {part.id: part.depends_on for part in meta_plan.parts}
+    steps = {f"{part}/{step.id}": (part, step) for part, step in _steps_in_order(meta_plan, part_plans)}
     needs = {
-        name: tuple(f"{plan.part_id}/{need}" for need in step.depends_on)
-        for name, (plan, step) in steps.items()
+        name: tuple(f"{part}/{need}" for need in step.depends_on) for name, (part, step) in steps.items()
     }
-    order = tuple(
-        name
-        for part in in_order(parts)
-        for name in in_order({step: needs[step] for step in part_steps.get(part, ())})
-    )
-    depended = {name: tuple(other for other in order if name in needs[other]) for name in order}
+    depended = {name: tuple(other for other in steps if name in needs[other]) for name in steps}
     changes: dict[str, list[Change]] = {}
     roles: dict[str, FileRole] = {}
-    for name in order:
-        _, step = steps[name]
+    for name, (_, step) in steps.items():
         for target in step.target_files:
             roles[target.path] = _merged_role(roles.get(target.path), target.role)
             symbols = step.target_symbols if len(step.target_files) == 1 and step.target_symbols else ("",)
@@ -349,7 +338,7 @@ def build_artifact(
         affected_files=tuple(
             AffectedFile(path=path, role=roles[path], changes=tuple(found)) for path, found in changes.items()
         ),
-        execution_order=order,
+        execution_order=tuple(steps),
         rationale=meta_plan.rationale,
         task_id=task_id,
         task=task,
@@ -397,21 +386,23 @@ def _merged_role(earlier: FileRole | None, later: FileRole) -> FileRole:
     return later
 
 
+def _steps_in_order(meta_plan: MetaPlan, part_plans: Iterable[PartPlan]) -> list[tuple[str, PlanStep]]:
+    """All steps in the order in which they are done, each with the id of its part."""
+    plans = {plan.part_id: {step.id: step for step in plan.steps} for plan in part_plans}
+    return [
+        (part, steps[name])
+        for part in in_order({part.id: part.depends_on for part in meta_plan.parts})
+        for steps in (plans.get(part, {}),)
+        for name in in_order({name: step.depends_on for name, step in steps.items()})
+    ]
+
+
 def _in_one_part(plan: PlanArtifact) -> tuple[PlanStep, ...]:
     """The steps of all parts in the order in which they are done; if there are several parts, their ids are made
     unique.
     """
-    parts = {entry.part_id: entry for entry in plan.part_plans}
-    ordered = [
-        (part, {step.id: step for step in parts[part].steps})
-        for part in in_order({part.id: part.depends_on for part in plan.meta_plan.parts})
-    ]
-    done = [
-        (part, steps[name])
-        for part, steps in ordered
-        for name in in_order({name: step.depends_on for name, step in steps.items()})
-    ]
-    if len(ordered) == 1:
+    done = _steps_in_order(plan.meta_plan, plan.part_plans)
+    if len(plan.meta_plan.parts) == 1:
         return tuple(step for _, step in done)
     names = {(part, step.id): f"s{number}" for number, (part, step) in enumerate(done, 1)}
     return tuple(
