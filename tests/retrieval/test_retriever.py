@@ -323,7 +323,7 @@ def remember(session: Session, pass_id: str, query: TaskQuery = QUERY) -> Contex
 def test_an_attempt_goes_on_from_the_newest_before_it(session: Session) -> None:
     remember(session, STEP)
     remember(session, f"{STEP}:retry_1")
-    assert retriever.recall(session, f"{STEP}:retry_3").pass_id == f"{STEP}:retry_1"
+    assert retriever.recall(session, f"{STEP}:retry_3").package.pass_id == f"{STEP}:retry_1"
 
 
 def test_changes_of_all_planning_passes_of_the_task_come_together(session: Session) -> None:

@@ -246,10 +246,11 @@ class PrecisionStage:
         else:
             beside = _scope_outlines(files, named)
         given = [*whole, *named, *belonging, *tests, *beside]
+        ids = {entry.path: entry.file_id for entry, _ in files.views}
         decisions = (
             *context.decisions,
             *(self._note_decision(entry, view.reason) for entry, view in files.unreadable),
-            *(self._given_decision(selection, files) for selection in given),
+            *(Decision.without_asking(self.name, one, ids.get(one.path)) for one in given),
             *(self._piece_decision(scored, verdict) for scored, verdict in judged),
             *passed_over,
         )
@@ -315,16 +316,6 @@ class PrecisionStage:
 
     def _note_decision(self, entry: Candidate, reason: str) -> Decision:
         return Decision(stage=self.name, subject=entry.subject, reason=reason)
-
-    def _given_decision(self, selection: Selection, files: FilesInScope) -> Decision:
-        ids = {entry.path: entry.file_id for entry, _ in files.views}
-        return Decision(
-            stage=self.name,
-            subject=selection.subject(ids.get(selection.path)),
-            included=True,
-            detail=selection.detail,
-            reason=f"in without asking: {selection.reason}",
-        )
 
     def _piece_decision(self, scored: ScoredPiece, verdict: Verdict) -> Decision:
         return Decision(

@@ -177,7 +177,7 @@ def _whole_files(
             notes.append(Decision(stage=STAGE, subject=Subject(path=path, tier=entry.tier), reason=reason))
             continue
         chosen.append(entry)
-        notes.append(_without_asking(entry, entry.reason))
+        notes.append(Decision.without_asking(STAGE, entry))
     return chosen, notes
 
 
@@ -203,17 +203,7 @@ def _named_symbols(
                         outline=f"{symbol.signature}\n",
                     )
                 )
-    return chosen, [_without_asking(entry, "named by the failure") for entry in chosen]
-
-
-def _without_asking(entry: Selection, reason: str) -> Decision:
-    return Decision(
-        stage=STAGE,
-        subject=entry.subject(),
-        included=True,
-        detail=entry.detail,
-        reason=f"in without asking: {reason}",
-    )
+    return chosen, [Decision.without_asking(STAGE, entry) for entry in chosen]
 
 
 def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) -> bool:

@@ -300,7 +300,6 @@ def recall(session: Session, pass_id: str) -> Remembered:
             continue
         try:
             return Remembered(
-                pass_id=earlier,
                 query=from_plain(kept["task_query"], TaskQuery),
                 outputs=from_plain(kept["stage_outputs"], StageOutputs),
                 package=from_plain(kept["final_context"], ContextPackage),
@@ -335,22 +334,16 @@ def definitions_mentioned(words: str, source: RepositorySource) -> tuple[NamedDe
 
 
 def _describe_symbol(symbol: SymbolRow, source: RepositorySource) -> NamedDefinition:
-    doc = next(
-        (
-            one.doc
-            for one in source.definitions_at(source.path_of(symbol.file_id))
-            if one.symbol_id == symbol.id
-        ),
-        "",
-    )
+    path = source.path_of(symbol.file_id)
+    docs = (one.doc for one in source.definitions_at(path) if one.symbol_id == symbol.id)
     return NamedDefinition(
         name=symbol.qualified_name,
-        path=source.path_of(symbol.file_id),
+        path=path,
         kind=symbol.kind,
         first_line=symbol.start_line,
         last_line=symbol.end_line,
         signature=symbol.signature,
-        doc=doc,
+        doc=next(docs, ""),
         test_files=_test_files(symbol, source),
     )
 

@@ -113,6 +113,13 @@ class Decision(Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     """What a model, or a threshold in its place, said; None where the program decided."""
 
+    @classmethod
+    def without_asking(cls, stage: str, selection: Selection, file_id: int | None = None) -> "Decision":
+        """That the selection is in, for its own reason."""
+        reason = f"in without asking: {selection.reason}"
+        subject = selection.subject(file_id)
+        return cls(stage=stage, subject=subject, included=True, detail=selection.detail, reason=reason)
+
 
 class StageContext(Struct, frozen=True, kw_only=True):
     """The state of a retrieval after a stage."""
@@ -144,7 +151,6 @@ class StageOutputs(Struct, frozen=True, kw_only=True):
 class Remembered(Struct, frozen=True, kw_only=True):
     """What the session keeps of a finished retrieval."""
 
-    pass_id: str
     query: TaskQuery
     outputs: StageOutputs
     package: ContextPackage
