@@ -41,7 +41,7 @@ from clean_room_agent.artifacts.goals import GoalSource, GoalTest
 from clean_room_agent.execute.forms import masked, worded
 from clean_room_agent.execute.forms.masks import Mask
 from clean_room_agent.execute.forms.openings import Opening
-from clean_room_agent.execute.forms.place import Assignment, Place, Refused, place_of
+from clean_room_agent.execute.forms.place import SAME, Assignment, Place, Refused, place_of
 from clean_room_agent.llm.answers import ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
@@ -176,7 +176,7 @@ def attempts(
                 done = masked.apply(place, fault.bad, request.mask, answered.text, request.opening)
                 opening = masked.opened_by(place, fault.bad, request, answered.text)
                 opened += [] if opening is None else [opening]
-            if isinstance(done, Refused) and done.same:
+            if isinstance(done, Refused) and done.reason == SAME:
                 natural.add(request.mask)
             tried = Try(
                 form=form,
@@ -296,7 +296,7 @@ def _outcome(
 ) -> tuple[str, str]:
     """What became of a candidate, and why; an example that it breaks is put to `broke`."""
     if isinstance(done, Refused):
-        return "same" if done.same else "cut" if done.reason == "cut" else "refused", done.reason
+        return "same" if done.reason == SAME else "cut" if done.reason == "cut" else "refused", done.reason
     if done in seen:
         return "again", ""
     seen.add(done)

@@ -5,7 +5,7 @@ from clean_room_agent.artifacts.goals import GoalSource, GoalTest, TracedFunctio
 from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.execute.forms import masked
 from clean_room_agent.execute.forms.masks import Mask, masks_by_line
-from clean_room_agent.execute.forms.place import Assignment, Parsed, Place, Refused, place_of
+from clean_room_agent.execute.forms.place import SAME, Assignment, Parsed, Place, Refused, place_of
 from clean_room_agent.llm.token_estimator import estimate
 
 TEXT = '''\
@@ -372,7 +372,7 @@ def test_what_stands_there_is_no_candidate_whatever_its_blanks_and_comments() ->
     ):
         refused = masked.apply(PLACE, TEXT, line_mask(17), answer)
         assert isinstance(refused, Refused)
-        assert refused.same
+        assert refused.reason == SAME
 
 
 def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> None:
@@ -385,7 +385,7 @@ def test_an_answer_that_cannot_be_right_is_refused_before_anything_runs() -> Non
         refused = masked.apply(PLACE, TEXT, line_mask(17), answer)
         assert isinstance(refused, Refused)
         assert reason in refused.reason
-        assert not refused.same
+        assert refused.reason != SAME
 
 
 def test_a_gap_gets_a_line_of_its_own_and_nothing_makes_nothing() -> None:

@@ -193,7 +193,7 @@ def apply(place: Place, text: str, mask: Mask, answer: str, opening: Opening | N
     for replaced, written in tried:
         after = _replace_mask(parsed, replaced, written)
         if after == text or is_same_code(place.path, text, after):
-            return Refused(reason=SAME, same=True)
+            return Refused(reason=SAME)
         fault = static_fault(place.path, place.name, text, after)
         if not fault:
             return after

@@ -66,8 +66,6 @@ class Refused(Struct, frozen=True, kw_only=True):
     """Why an answer is no candidate."""
 
     reason: str
-    same: bool = False
-    """The answer is what stands there."""
 
 
 def sampling_of(draw: int, *, temperature: float) -> Sampling:

@@ -259,11 +259,7 @@ def _with_definition(place: Place, text: str, answer: str) -> str | Refused:
     # An answer may first show what stands there.
     changed = {after: found for after, found in whole.items() if not is_same_code(place.path, text, after)}
     if not changed:
-        return (
-            Refused(reason=SAME, same=True)
-            if whole
-            else Refused(reason=f"the answer is no candidate: {reason}")
-        )
+        return Refused(reason=SAME) if whole else Refused(reason=f"the answer is no candidate: {reason}")
     if len(changed) > 1:
         return Refused(reason=f"the answer defines {place.name} {len(changed)} times, each differently")
     ((after, (definition, code)),) = changed.items()
@@ -444,7 +440,7 @@ def _with_lines(place: Place, text: str, answer: tuple[str, str]) -> str | Refus
     stop = parsed.end(last + 1) if new else min(parsed.starts[last + 1], len(parsed.raw))
     result = parsed.spliced(parsed.start(first + 1), stop, "\n".join(line.rstrip() for line in new))
     if result == text or is_same_code(place.path, text, result):
-        return Refused(reason=SAME, same=True)
+        return Refused(reason=SAME)
     fault = static_fault(place.path, place.name, text, result)
     return Refused(reason=fault) if fault else result
 
