@@ -41,13 +41,12 @@ def steps_answer(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) 
 def implemented(text: str = "x", *, endless: bool = False) -> Implemented:
     """What the coder answered, without edits."""
     return Implemented(
-        step=StepResult(success=True, raw_response=text),
+        step=StepResult(raw_response=text),
         bad=None,
         dropped=(),
         call_id=1,
         prompt_tokens=1,
         completion_tokens=1,
         latency_ms=1,
-        attempts=1,
         endless=endless,
     )

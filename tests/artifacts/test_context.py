@@ -1,6 +1,5 @@
 """What a prompt shows of a repository: sections, frames, and that no shown text can imitate a frame."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -9,7 +8,6 @@ from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.context import (
     ContextItem,
-    RefinementRequest,
     Section,
     SectionTexts,
     fence_for,
@@ -27,11 +25,6 @@ LINE = st.one_of(
     ),
 )
 SECTION: st.SearchStrategy[Section] = st.sampled_from(("code", "tests", "uses"))
-
-
-@pytest.mark.parametrize("named", ["missing_files", "missing_symbols", "missing_tests", "whole_files"])
-def test_a_request_that_names_something_to_look_for_is_not_empty(named: str) -> None:
-    assert not RefinementRequest(reason="NameError", **{named: ("split",)}).is_empty()
 
 
 def listed(path: str, text: str, section: Section) -> ContextItem:

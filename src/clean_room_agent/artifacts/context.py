@@ -85,10 +85,6 @@ class RefinementRequest(Struct, frozen=True, kw_only=True):
     """Files that were shown in part, and have to be shown whole without asking."""
     error_signatures: tuple[str, ...] = ()
 
-    def is_empty(self) -> bool:
-        """Whether the request names nothing to look for."""
-        return not (self.missing_files or self.missing_symbols or self.missing_tests or self.whole_files)
-
 
 class Subject(Struct, frozen=True, kw_only=True):
     """What a retrieval decision is about: a file or a piece of one, or the whole pass."""

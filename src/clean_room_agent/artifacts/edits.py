@@ -80,7 +80,6 @@ class PatchResult(Struct, frozen=True, kw_only=True):
 class StepResult(Struct, frozen=True, kw_only=True):
     """What the coder answered for a step."""
 
-    success: bool
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""

@@ -170,8 +170,6 @@ class Implemented(Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
-    attempts: int
-    """Calls made."""
     endless: bool = False
     """Whether no answer would have ended by itself (see `Reply.endless`)."""
 
@@ -231,16 +229,13 @@ def implemented(reply: Reply[tuple[PatchEdit, ...]], dropped: tuple[str, ...]) -
     """The reply as an answer to a step, with what did not fit its prompt."""
     fault = "" if reply.bad is None else reply.bad.fault
     return Implemented(
-        step=StepResult(
-            success=reply.bad is None, edits=reply.value or (), error_info=fault, raw_response=reply.text
-        ),
+        step=StepResult(edits=reply.value or (), error_info=fault, raw_response=reply.text),
         bad=reply.bad,
         dropped=dropped,
         call_id=reply.call_id,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
         latency_ms=reply.latency_ms,
-        attempts=reply.attempts,
         endless=reply.endless,
     )
 

@@ -25,7 +25,6 @@ class ShellWord(Struct, frozen=True, kw_only=True):
     """What it says; as written for an operator."""
     separates: bool
     """Whether a new simple command begins behind it."""
-    start: int
     end: int
 
 
@@ -35,11 +34,11 @@ def shell_words(command: str) -> tuple[ShellWord, ...]:
     """
     found = []
     for match in SHELL_WORD.finditer(command.replace("\\\n", "  ")):
-        written, kind, (start, end) = match[0], match.lastgroup, match.span()
+        written, kind = match[0], match.lastgroup
         if kind in {"operator", "word"}:
             text = "".join(shlex.split(written)) if kind == "word" else written
             separates = kind == "operator" or written in SEPARATORS
-            found.append(ShellWord(written=written, text=text, separates=separates, start=start, end=end))
+            found.append(ShellWord(written=written, text=text, separates=separates, end=match.end()))
     return tuple(found)
 
 

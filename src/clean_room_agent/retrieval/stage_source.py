@@ -59,7 +59,6 @@ class FileText(Struct, frozen=True, kw_only=True):
 class NotEditable(Struct, frozen=True, kw_only=True):
     """A file that cannot be shown or edited as text, and why."""
 
-    path: str
     reason: str
 
 
@@ -71,7 +70,7 @@ def read_indexed(root: Path, path: str, indexed_hash: str) -> FileText | NotEdit
         RepositoryError: the file is gone or differs from what was indexed, so that its symbols' lines would be wrong.
     """
     if is_secret_name(path):
-        return NotEditable(path=path, reason="not shown: its name says that it holds secrets")
+        return NotEditable(reason="not shown: its name says that it holds secrets")
     try:
         data = read_bytes(root, path)
     except FileNotFoundError as exc:
@@ -81,7 +80,7 @@ def read_indexed(root: Path, path: str, indexed_hash: str) -> FileText | NotEdit
     except OSError as exc:
         if exc.errno in NOT_A_FILE:
             return NotEditable(
-                path=path, reason="it is not a file of the repository: it is a link, or a link leads to it"
+                reason="it is not a file of the repository: it is a link, or a link leads to it"
             )
         raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
     digest = content_hash(data)
@@ -90,7 +89,7 @@ def read_indexed(root: Path, path: str, indexed_hash: str) -> FileText | NotEdit
     try:
         text = decode(data).text
     except NotTextError as exc:
-        return NotEditable(path=path, reason=f"not editable: {exc}")
+        return NotEditable(reason=f"not editable: {exc}")
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -25,7 +25,6 @@ class Config(Struct, frozen=True, kw_only=True, dict=True):
     """One configuration merged with those it extends; all paths are relative to the repository's root."""
 
     path: str
-    folder: str
     paths: tuple[tuple[str, tuple[str, ...]], ...]
     """Pattern of specifiers -> what to try, both with at most one `*`."""
     base_url: str | None
@@ -150,7 +149,6 @@ class Configs:
         named = [as_text(as_object(one).get("path")) for one in (listed if isinstance(listed, list) else ())]
         return Config(
             path=path,
-            folder=merged.leaf,
             paths=_path_mappings(merged, base[0] if base else None),
             base_url=base[0] if base else None,
             root_dirs=merged.places("rootDirs"),
