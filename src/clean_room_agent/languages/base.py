@@ -44,7 +44,7 @@ class Reach(NamedTuple):
     """Files of a language whose imports may resolve differently. One is affected if any of these names it."""
 
     words: frozenset[str] = NONE
-    """Those with one of these among `words_of` of an import."""
+    """Those with one of these among the words of an import's target."""
     folders: frozenset[str] = NONE
     """Those in or under one of these; "" is the repository's root."""
     everything: bool = False
@@ -160,11 +160,6 @@ class Language(Protocol):
     def mutations(self, text: str) -> "list[Mutation]":
         """Small faults that can be planted in the file's functions, in order; not every result need parse."""
         return []
-
-
-def words_of(target: str, names: Iterable[str] = ()) -> frozenset[str]:
-    """The words an import mentions: the parts of its target, and the names it takes from there."""
-    return frozenset(WORD.findall(target)).union(names)
 
 
 def above(folder: str) -> Iterator[str]:

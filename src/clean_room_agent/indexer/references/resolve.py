@@ -54,7 +54,7 @@ from clean_room_agent.indexer.references.evaluate import (
     Order,
     Value,
 )
-from clean_room_agent.languages.base import ModuleRef, words_of
+from clean_room_agent.languages.base import WORD, ModuleRef
 from clean_room_agent.languages.interface import (
     DEFAULT,
     STAR,
@@ -85,7 +85,7 @@ class Resolved(Struct, frozen=True):
     """Path of another file -> the keys that were asked for, found or not.
 
     Under "" stand the names that were hoped to be unique in the repository, and after `?` the words of modules whose
-    coming or going matters here although this file's own imports do not mention them (`languages.base.words_of`).
+    coming or going matters here although this file's own imports do not mention them (`languages.base.WORD`).
     """
     reexports: tuple[tuple[str, str, int], ...] = ()
     """Name, path and place (-1: the whole module) of what is passed on from other files, by name."""
@@ -241,7 +241,7 @@ def _group_lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict
 
 @lru_cache(maxsize=4096)
 def _module_words(module: str) -> frozenset[str]:
-    return frozenset(f"{MODULE}{word}" for word in words_of(module[len(MODULE) :]))
+    return frozenset(f"{MODULE}{word}" for word in WORD.findall(module[len(MODULE) :]))
 
 
 class _Tokens(dict[str, Sequence[Target]]):

@@ -70,10 +70,6 @@ class _MergedSettings(Struct, kw_only=True):
     leaf: str
     settings: dict[str, tuple[str, object]] = field(default_factory=dict)
 
-    def value(self, name: str) -> object:
-        """The setting's value, no matter which file sets it."""
-        return self.settings.get(name, (self.leaf, None))[1]
-
     def places(self, name: str, values: Sequence[str] | None = None) -> tuple[str, ...]:
         """Resolve the paths in the setting `name` (or `values` instead of its own) from the repository's root."""
         folder, value = self.settings.get(name, (self.leaf, None))
@@ -193,7 +189,7 @@ def is_named(path: str) -> bool:
 
 
 def _path_mappings(merged: _MergedSettings, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found: Mapping[str, object] = as_object(merged.value("paths"))
+    found: Mapping[str, object] = as_object(merged.settings.get("paths", ("", None))[1])
     if base_url is None:
         return tuple((pattern, merged.places("paths", as_texts(value))) for pattern, value in found.items())
     return tuple(
