@@ -50,11 +50,7 @@ def test_a_result_is_applied_once_and_undone(repo: Repository) -> None:
     assert take_out(repo, record, TASK, base=repo.head, commit=result) == ("a.py", "new.py")
     assert (repo.top / "a.py").read_text() == "1\n"
     assert not (repo.top / "new.py").exists()
-    assert events.kept == [
-        ("applied", "a.py\nnew.py"),
-        ("applied", ""),
-        ("taken_back", "a.py\nnew.py"),
-    ]
+    assert events.kept == [("applied", "a.py\nnew.py"), ("applied", ""), ("taken_back", "a.py\nnew.py")]
 
 
 def test_a_file_that_has_changed_since_is_not_written_over(repo: Repository) -> None:

@@ -213,10 +213,7 @@ REPOSITORIES: dict[str, tuple[Mapping[str, str], str | None]] = {
         "hatch run dev:test",
     ),
     "hatch's own tests": ({"pyproject.toml": "[tool.hatch.envs.hatch-test]\n"}, "hatch test"),
-    "nox": (
-        {"noxfile.py": "import nox\n\n\n@nox.session\ndef tests(session):\n    pass\n"},
-        "nox -s tests",
-    ),
+    "nox": ({"noxfile.py": "import nox\n\n\n@nox.session\ndef tests(session):\n    pass\n"}, "nox -s tests"),
     "nox with other sessions": ({"noxfile.py": "import nox\n"}, "nox"),
     "tox": ({"tox.ini": "[tox]\n"}, "tox -q"),
     "tox in pyproject.toml": ({"pyproject.toml": "[tool.tox]\n"}, "tox -q"),

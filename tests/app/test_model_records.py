@@ -96,8 +96,7 @@ def log_calls(till: Project, number: int, *, times: float) -> None:
             for _ in range(number):
                 counted = round(times * 1000)
                 append_call(
-                    conn,
-                    call(task_id="earlier", model=model, prompt_tokens=counted, estimated_tokens=1300),
+                    conn, call(task_id="earlier", model=model, prompt_tokens=counted, estimated_tokens=1300)
                 )
 
 

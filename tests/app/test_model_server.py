@@ -111,9 +111,7 @@ def spans(project: Project) -> tuple[TimeSpanRow, ...]:
         return list_time_spans(conn, find_task(conn, "@"))
 
 
-def test_a_run_has_its_first_model_loaded_once_before_the_first_question(
-    project: Project,
-) -> None:
+def test_a_run_has_its_first_model_loaded_once_before_the_first_question(project: Project) -> None:
     loaded: list[list[str]] = []
 
     def answer(call: ChatCall) -> object:

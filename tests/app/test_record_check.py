@@ -87,11 +87,7 @@ CHANGES: dict[str, tuple[str, str, str]] = {
         "chains",
         "is complete, and its pass",
     ),
-    "the result": (
-        "UPDATE orchestrator_runs SET result_commit = ''",
-        "chains",
-        "and no result",
-    ),
+    "the result": ("UPDATE orchestrator_runs SET result_commit = ''", "chains", "and no result"),
     "the archive": ("DELETE FROM session_archives", "sessions", "its session is lost"),
     "the process": (
         "UPDATE orchestrator_runs SET status = 'running', completed_at = NULL",

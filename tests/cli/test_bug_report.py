@@ -16,13 +16,7 @@ from testing.servers.ollama_server import OllamaServer
 from tests.db.raw.samples import SAMPLES
 
 from clean_room_agent.app.tracebacks import log_text
-from clean_room_agent.cli.bug_report import (
-    HIDDEN,
-    SHOWN_TEXTS,
-    cleaner,
-    without_named,
-    without_texts,
-)
+from clean_room_agent.cli.bug_report import HIDDEN, SHOWN_TEXTS, cleaner, without_named, without_texts
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.runs import EventRow, append_event

@@ -55,11 +55,7 @@ def test_one_command_installs_the_script(
 def offered(*words: str, project: Project | None = None, cwd: Path | None = None) -> dict[str, str]:
     """What zsh is answered for these words after `cra`: each completion with what it means."""
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), io.StringIO()
-    asked = {
-        COMPLETE: "zsh_complete",
-        "COMP_WORDS": " ".join(("cra", *words)),
-        "COMP_CWORD": str(len(words)),
-    }
+    asked = {COMPLETE: "zsh_complete", "COMP_WORDS": " ".join(("cra", *words)), "COMP_CWORD": str(len(words))}
     environment = project.environment() if project else dict(os.environ)
     with (
         patch.dict(os.environ, {**environment, **asked}, clear=True),

@@ -16,17 +16,7 @@ from clean_room_agent.db.raw.runs import EVENTS
 from clean_room_agent.workspace import Workspace
 
 NEEDED_ONLY_TO_READ = {
-    *(
-        "tree_sitter",
-        "docstring_parser",
-        "pydantic",
-        "shutil",
-        "bz2",
-        "ctypes",
-        "random",
-        "hmac",
-        "base64",
-    ),
+    *("tree_sitter", "docstring_parser", "pydantic", "shutil", "bz2", "ctypes", "random", "hmac", "base64"),
     *(
         "clean_room_agent.indexer.extract",
         "clean_room_agent.indexer.workers",

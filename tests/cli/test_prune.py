@@ -19,15 +19,7 @@ from tests.db.raw.samples import run as sample_run
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.cli import prune
-from clean_room_agent.cli.prune import (
-    Leftover,
-    PrunedRun,
-    PruningPlan,
-    Site,
-    as_object,
-    carry_out,
-    verdict,
-)
+from clean_room_agent.cli.prune import Leftover, PrunedRun, PruningPlan, Site, as_object, carry_out, verdict
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run, list_overviews

@@ -133,9 +133,7 @@ def test_the_value_of_a_secret_variable_is_not_shown(
     assert "plain-words-42" not in capsys.readouterr().err
 
 
-def test_all_that_a_run_leaves_is_private_under_an_open_umask(
-    keeper: tuple[Project, str, str, str],
-) -> None:
+def test_all_that_a_run_leaves_is_private_under_an_open_umask(keeper: tuple[Project, str, str, str]) -> None:
     project, _, _, _ = keeper
     folder = Workspace(repo=project.top).folder
     found = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}

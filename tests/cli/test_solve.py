@@ -162,14 +162,7 @@ def test_a_task_is_solved_and_a_run_replayed_on_a_server_of_the_other_dialect(ti
 def test_only_files_that_the_user_names_are_changed_and_all_that_was_given_is_on_record(
     till: Project,
 ) -> None:
-    given = (
-        "--file",
-        "till/receipt.py",
-        "--check",
-        WHOLE_SUM,
-        "--test",
-        KEEPS_CENTS,
-    )
+    given = ("--file", "till/receipt.py", "--check", WHOLE_SUM, "--test", KEEPS_CENTS)
     with serving(till) as server:
         told = till.solve(server, *given, solve={"max_attempts": 1, "max_refinement_loops": 0})
     assert told.code in {1, 4}, told.err
@@ -181,9 +174,7 @@ def test_only_files_that_the_user_names_are_changed_and_all_that_was_given_is_on
     run = told.recorded.run.task_id
     with contextlib.closing(get_connection("raw", repo_path=till.top, read_only=True)) as conn:
         assert given_to(conn, run).evidence == GivenEvidence(
-            files=("till/receipt.py",),
-            checks=(WHOLE_SUM,),
-            tests=(KEEPS_CENTS,),
+            files=("till/receipt.py",), checks=(WHOLE_SUM,), tests=(KEEPS_CENTS,)
         )
     again = till.cra("solve", "--resume", run[:8], "--check", "assert 1")
     assert (again.code, again.out) == (2, "")

@@ -24,12 +24,7 @@ from clean_room_agent.db.raw.indexing import (
     mark_promoted,
 )
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.describe import (
-    Described,
-    Describer,
-    find_due_files,
-    promote,
-)
+from clean_room_agent.enrichment.describe import Described, Describer, find_due_files, promote
 from clean_room_agent.errors import ServerFailed
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig

@@ -163,10 +163,7 @@ LINES = (
     "        pass",
 )
 WHOLE = replace(
-    INPUTS,
-    lines=len(LINES),
-    outline=("def add():", "class Cart:", "    def total():"),
-    text="\n".join(LINES),
+    INPUTS, lines=len(LINES), outline=("def add():", "class Cart:", "    def total():"), text="\n".join(LINES)
 )
 
 

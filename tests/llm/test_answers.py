@@ -192,10 +192,7 @@ THOUGHTS = {
     "begin and end": ("<|begin_of_thinking|>", "<|end_of_thinking|>"),
     "start and end": ("<|think_start|>", "<|think_end|>"),
     "brackets": ("[REASONING]", "[/REASONING]"),
-    "gpt-oss": (
-        "<|channel|>analysis<|message|>",
-        "<|end|><|start|>assistant<|channel|>final<|message|>",
-    ),
+    "gpt-oss": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     "gpt-oss, a form": (
         "<|channel|>analysis<|message|>",
         "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>",

@@ -2,13 +2,7 @@
 
 import pytest
 from testing.client.memory_sink import MemorySink
-from testing.client.model_client import (
-    SHOUT,
-    Note,
-    Waits,
-    model_client,
-    models_config,
-)
+from testing.client.model_client import SHOUT, Note, Waits, model_client, models_config
 from testing.servers.faults import COMMON, IMPATIENT, LONG, Fault, check_fault
 from testing.servers.ollama_script import Answer
 from testing.servers.openai_server import WINDOW, Kind, OpenAiServer, shout_of

@@ -4,14 +4,7 @@ import json
 
 import pytest
 from testing.client.memory_sink import MemorySink
-from testing.client.model_client import (
-    SHOUT,
-    Note,
-    Waits,
-    judge_numbers,
-    model_client,
-    models_config,
-)
+from testing.client.model_client import SHOUT, Note, Waits, judge_numbers, model_client, models_config
 from testing.client.scripted_transport import ScriptedTransport
 from testing.servers.ollama_script import Answer, busy
 from testing.servers.ollama_server import OllamaServer

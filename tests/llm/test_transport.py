@@ -3,12 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.transport import (
-    WindowRefusal,
-    dump_logprobs,
-    load_logprobs,
-    prompt_hash,
-)
+from clean_room_agent.llm.transport import WindowRefusal, dump_logprobs, load_logprobs, prompt_hash
 
 CHOICES = st.builds(
     TokenChoice,

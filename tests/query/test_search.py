@@ -115,10 +115,7 @@ def test_a_name_that_few_files_define_says_more(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        (
-            "fix(cart): add up",
-            {"shop/cart.py": 1.0, "web/cart/index.ts": 1.0, "shop/cart_items.py": 0.7},
-        ),
+        ("fix(cart): add up", {"shop/cart.py": 1.0, "web/cart/index.ts": 1.0, "shop/cart_items.py": 0.7}),
         ("carts: add up", {"shop/cart.py": 1.0, "web/cart/index.ts": 1.0, "shop/cart_items.py": 0.7}),
         ("feat(web/private)!: more", {"web/cart/index.ts": 1.0, "web/_private.py": 1.0}),
         ("fix: the cart", {}),

@@ -55,12 +55,7 @@ def shown(summary: RunSummary, elsewhere: str = "") -> str:
 
 
 GREEN_GOAL = GoalOutcome(
-    name="t.py::fill",
-    source=GoalSource.STATED,
-    trust="shown",
-    before="[9, 0]",
-    after="[9, 0, 0]",
-    green=True,
+    name="t.py::fill", source=GoalSource.STATED, trust="shown", before="[9, 0]", after="[9, 0, 0]", green=True
 )
 RED_GOAL = replace(GREEN_GOAL, name="t.py::none", after="[9]", green=False)
 HINT = replace(GREEN_GOAL, source=GoalSource.WRITTEN, trust="hint")

@@ -191,11 +191,7 @@ def test_what_is_not_in_force_cannot_be_retired_nor_deployed_twice(
 
 @pytest.mark.parametrize("left", ["old", "new"])
 def test_a_process_that_dies_leaves_the_old_adapter_or_the_new_one_and_the_next_command_says_so(
-    workspace: Workspace,
-    record: Record,
-    deployer: Deployer,
-    monkeypatch: pytest.MonkeyPatch,
-    left: str,
+    workspace: Workspace, record: Record, deployer: Deployer, monkeypatch: pytest.MonkeyPatch, left: str
 ) -> None:
     first, second = trained(record, "m:old"), trained(record, "m:new")
     deployer.deploy(first, evaluation_id=None)

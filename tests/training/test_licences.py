@@ -2,12 +2,7 @@
 
 import pytest
 
-from clean_room_agent.training.licences import (
-    ALLOWED,
-    Licences,
-    is_allowed,
-    licence_of_text,
-)
+from clean_room_agent.training.licences import ALLOWED, Licences, is_allowed, licence_of_text
 
 MIT = "Permission is hereby granted, free\nof charge, to any person"
 BSD = "Redistribution and use in source and\nbinary forms, with or without modification"

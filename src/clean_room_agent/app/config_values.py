@@ -373,9 +373,7 @@ def _render_entry(key: Key, values: Mapping[str, Any], below: Mapping[str, Any])
 
 
 def write_config(
-    workspace: Workspace,
-    values: dict[str, dict[str, Any]],
-    below: Mapping[str, Mapping[str, Any]] = NOTHING,
+    workspace: Workspace, values: dict[str, dict[str, Any]], below: Mapping[str, Mapping[str, Any]] = NOTHING
 ) -> None:
     """Write the configuration atomically; values that the user-wide one (`below`) has are written as comments."""
     workspace.create()

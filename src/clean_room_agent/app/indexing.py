@@ -24,11 +24,7 @@ def processors() -> int:
 
 
 def index_work_tree(
-    listing: Listing,
-    *,
-    full: bool,
-    continue_on_error: bool,
-    progress: Callable[[int, int], None],
+    listing: Listing, *, full: bool, continue_on_error: bool, progress: Callable[[int, int], None]
 ) -> IndexSummary:
     """Bring the index of a working tree up to date, with a row in its record.
 

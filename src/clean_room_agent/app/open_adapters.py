@@ -120,13 +120,7 @@ class OpenAdapters(Struct, frozen=True, kw_only=True):
             for prompt, material in asked
         )
         return evaluate_adapter(
-            self.record,
-            adapter,
-            first,
-            others=others,
-            task_id=new_task_id(),
-            progress=progress,
-            say=say,
+            self.record, adapter, first, others=others, task_id=new_task_id(), progress=progress, say=say
         )
 
 

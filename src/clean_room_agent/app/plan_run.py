@@ -49,14 +49,7 @@ def run_plan(
         loading(settings.models, first if live else None, times),
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         run_parts(
-            services,
-            repo,
-            task,
-            observer,
-            indexing=indexing,
-            command="plan",
-            times=times,
-            given=given.events,
+            services, repo, task, observer, indexing=indexing, command="plan", times=times, given=given.events
         ) as parts,
     ):
         plan, why = _plan_and_clean_up(parts, services.router.resolve("reasoning", "reasoning").tag)

@@ -23,11 +23,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.analysis import ReadCall, list_read_calls
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import list_decisions
-from clean_room_agent.db.raw.runs import (
-    OrchestratorRunRow,
-    find_task,
-    get_orchestrator_run,
-)
+from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError, WindowExceeded
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
@@ -37,10 +33,7 @@ from clean_room_agent.llm.answers import Choice, ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Verbatim, verbatim
 from clean_room_agent.llm.transport import Transport, load_logprobs
-from clean_room_agent.llm.transports.replay import (
-    ReplayThenLive,
-    ReplayTransport,
-)
+from clean_room_agent.llm.transports.replay import ReplayThenLive, ReplayTransport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
@@ -91,12 +84,7 @@ def run_again(
 ) -> RunSummary:
     """Repeat the run from its recorded snapshot, with another transport; no refs of it are left."""
     row = found.row
-    request = SolveRequest(
-        task=row.task_description,
-        given=found.given,
-        command="replay",
-        replay_of=row,
-    )
+    request = SolveRequest(task=row.task_description, given=found.given, command="replay", replay_of=row)
     repository = open_repository(workspace.repo)
     task_id = new_task_id()
     try:

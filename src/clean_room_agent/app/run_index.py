@@ -12,12 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from clean_room_agent.app.indexing import index_recorded, processors
-from clean_room_agent.app.wiring import (
-    Services,
-    cache_folder,
-    retriever_over,
-    worktree_place,
-)
+from clean_room_agent.app.wiring import Services, cache_folder, retriever_over, worktree_place
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.db.connection import backup, connect_file, is_sound

@@ -10,12 +10,7 @@ from pathlib import Path
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_index import IndexCopy, IndexProcess
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.wiring import (
-    Services,
-    require_models,
-    require_short,
-    worktree_place,
-)
+from clean_room_agent.app.wiring import Services, require_models, require_short, worktree_place
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
 from clean_room_agent.cancellation import Interrupts
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, append_time_span

@@ -128,12 +128,7 @@ def record_checks(repo: Path, *, thorough: bool) -> Iterator[CheckFinding]:
 
 def as_object(line: CheckFinding) -> dict[str, object]:
     """A line as `--json` answers it."""
-    return {
-        "name": line.name,
-        "ok": line.ok,
-        "text": line.text,
-        "remedy": "" if line.ok else line.remedy,
-    }
+    return {"name": line.name, "ok": line.ok, "text": line.text, "remedy": "" if line.ok else line.remedy}
 
 
 def run_checks(path: Path, watch: CallWatcher = unwatched) -> Iterator[CheckFinding]:

@@ -39,12 +39,7 @@ from clean_room_agent.artifacts.outcomes import (
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cancellation import Interrupts, interruptible
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import (
-    EventRow,
-    OrchestratorRunRow,
-    append_events,
-    find_task,
-)
+from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, append_events, find_task
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
 from clean_room_agent.file_contents import read_given, require_text
@@ -403,9 +398,4 @@ def _test_counts(trace: RunTrace, kind: str) -> dict[str, Any] | None:
     if row is None:
         return None
     known, failed = row.tests_passed is not None, len(row.failing_tests)
-    return {
-        "passed": row.tests_passed or 0,
-        "failed": failed,
-        "known": known,
-        "returncode": row.exit_code,
-    }
+    return {"passed": row.tests_passed or 0, "failed": failed, "known": known, "returncode": row.exit_code}

@@ -51,12 +51,7 @@ from clean_room_agent.training.evaluation import material_of
 from clean_room_agent.training.gate import MIN_EXAMPLES
 from clean_room_agent.training.train import Machine
 from clean_room_agent.training.train_plan import Hyperparameters
-from clean_room_agent.training.training_time import (
-    READING,
-    shortest_rows,
-    tokens_a_second,
-    tokens_of,
-)
+from clean_room_agent.training.training_time import READING, shortest_rows, tokens_a_second, tokens_of
 from clean_room_agent.workspace import Workspace, private_folder
 
 STATE, PAGE, DATA = "tonight.json", "tonight.html", "data"

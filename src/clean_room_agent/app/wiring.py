@@ -158,10 +158,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
     if names != StagesConfig().names():
         stages_named(names, settings.judgments)
     return RetrievalConfig(
-        stages=names,
-        judgments=settings.judgments,
-        conventions=settings.conventions,
-        use_model=use_model,
+        stages=names, judgments=settings.judgments, conventions=settings.conventions, use_model=use_model
     )
 
 

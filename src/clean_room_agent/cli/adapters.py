@@ -15,12 +15,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.raw.training import (
-    AdapterRow,
-    DeploymentRow,
-    list_adapters,
-    list_evaluations,
-)
+from clean_room_agent.db.raw.training import AdapterRow, DeploymentRow, list_adapters, list_evaluations
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import open_repository

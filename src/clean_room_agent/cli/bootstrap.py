@@ -83,11 +83,7 @@ def _parse_shard(_context: click.Context, _parameter: click.Parameter, value: st
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="local", help="local: processes here; ray: a cluster."
 )
-@click.option(
-    "--work",
-    type=options.OUTPUT_FOLDER,
-    help="Where to keep clones and finished units.",
-)
+@click.option("--work", type=options.OUTPUT_FOLDER, help="Where to keep clones and finished units.")
 @options.json_option
 def command(
     repositories: tuple[str, ...],
@@ -171,10 +167,7 @@ def command(
 
 
 def _open_sources(
-    repositories: Sequence[str],
-    manifest: Path | None,
-    exclude: Path | None,
-    clones: Path,
+    repositories: Sequence[str], manifest: Path | None, exclude: Path | None, clones: Path
 ) -> "tuple[tuple[Source, ...], Exclusions, tuple[str, ...]]":
     """The repositories, what is excluded, and the names of the repositories that are.
 

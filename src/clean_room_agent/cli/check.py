@@ -10,13 +10,7 @@ from msgspec.structs import replace
 from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.record_check import CheckFinding
-from clean_room_agent.app.self_check import (
-    as_object,
-    record_checks,
-    run_checks,
-    suite_checks,
-    try_sandbox,
-)
+from clean_room_agent.app.self_check import as_object, record_checks, run_checks, suite_checks, try_sandbox
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.model_calls import CallEvent, CallStarted, ServerAwaited
 from clean_room_agent.cli import options, output

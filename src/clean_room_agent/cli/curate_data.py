@@ -38,11 +38,7 @@ if TYPE_CHECKING:
     help="Instead of a plan: this prompt, with the default criteria.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "place",
-    type=options.OUTPUT_FOLDER,
-    help="The folder; ./dataset-PROMPT by default.",
+    "-o", "--output", "place", type=options.OUTPUT_FOLDER, help="The folder; ./dataset-PROMPT by default."
 )
 @click.option(
     "--format",
@@ -56,12 +52,7 @@ if TYPE_CHECKING:
 @options.json_option
 @options.exact_option
 def command(
-    given: str | None,
-    target: str | None,
-    place: Path | None,
-    form: str,
-    repo: Path,
-    as_json: bool,
+    given: str | None, target: str | None, place: Path | None, form: str, repo: Path, as_json: bool
 ) -> int:
     """Make a dataset from the record of all runs: good answers to learn from, pairs, and answers with their outcome.
 

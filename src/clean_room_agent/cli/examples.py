@@ -41,10 +41,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "solve": (
         ("cra solve 'Splitting a bill loses cents: the shares must add up'", "a branch whose tests pass"),
-        (
-            "cra solve --issue issue.md --samples 4 --apply",
-            "a long task; 4 answers an attempt; apply it",
-        ),
+        ("cra solve --issue issue.md --samples 4 --apply", "a long task; 4 answers an attempt; apply it"),
         (
             "cra solve 'The shares must add up' --check 'assert sum(split(100, 3)) == 100' --file till/money.py",
             "what shows that it is done, and where it is",

@@ -30,10 +30,7 @@ def command(path: Path | None, repo: Path, full: bool, continue_on_error: bool, 
 
     with output.ProgressBar("indexing") as bar:
         summary = index_work_tree(
-            pending.take(),
-            full=full,
-            continue_on_error=continue_on_error,
-            progress=bar.show,
+            pending.take(), full=full, continue_on_error=continue_on_error, progress=bar.show
         )
     if as_json:
         output.answer_json(summary)

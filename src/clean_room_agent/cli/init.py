@@ -313,13 +313,7 @@ def try_tests(workspace: Workspace) -> None:
     "--print", "print_only", is_flag=True, help="Print a configuration with every key; write nothing."
 )
 def command(
-    path: Path | None,
-    repo: Path,
-    yes: bool,
-    force: bool,
-    trust: bool,
-    print_only: bool,
-    **flags: Any,
+    path: Path | None, repo: Path, yes: bool, force: bool, trust: bool, print_only: bool, **flags: Any
 ) -> int:
     """Write .clean_room/config.toml for REPO (the current folder by default)."""
     if print_only:

@@ -148,12 +148,7 @@ def run(args: Sequence[str] | None = None) -> int:
     display = Display(os.environ)
     words = list(sys.argv[1:] if args is None else args)
     try:
-        result: Any = cra.main(
-            args=words,
-            prog_name="cra",
-            standalone_mode=False,
-            obj=display,
-        )
+        result: Any = cra.main(args=words, prog_name="cra", standalone_mode=False, obj=display)
     except (click.Abort, KeyboardInterrupt):
         result = Reported(message="interrupted", exit_code=130)
     except SystemExit:

@@ -212,9 +212,7 @@ BUDGET_OPTIONS = (
     _override_option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
     _override_option("--context-window", type=number(1), help="Tokens of the models' window."),
     _override_option(
-        "--reserved-tokens",
-        type=number(0),
-        help="Tokens reserved for task, instructions and answer.",
+        "--reserved-tokens", type=number(0), help="Tokens reserved for task, instructions and answer."
     ),
     _override_option(
         "--budget-config",
@@ -225,9 +223,7 @@ BUDGET_OPTIONS = (
 ATTEMPT_OPTIONS = (
     _override_option("--max-attempts", type=number(1), help="Attempts per step."),
     _override_option(
-        "--max-refinement-loops",
-        type=number(0),
-        help="Times a step may ask for what its context lacked.",
+        "--max-refinement-loops", type=number(0), help="Times a step may ask for what its context lacked."
     ),
     _override_option(
         "--samples",

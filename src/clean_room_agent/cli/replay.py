@@ -100,9 +100,7 @@ Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
 @options.run_argument
 @click.option("--from", "from_pass", metavar="PASS", help="Ask the configured server from this pass on.")
 @click.option(
-    "--stage",
-    metavar="NAME",
-    help="Ask the recorded questions of this stage or prompt again, with --model.",
+    "--stage", metavar="NAME", help="Ask the recorded questions of this stage or prompt again, with --model."
 )
 @click.option("--model", metavar="TAG", help="The model to ask, on the configured server.")
 @options.repo_option

@@ -87,11 +87,7 @@ def command(run: str, repo: Path, opened: bool, place: Path | None, force: bool,
     task_id, html = make_page(workspace, run, output.safe)
     path = place or default_place(workspace, short_id(task_id))
     atomic_write(path, html, private=True)
-    told: dict[str, object] = {
-        "task_id": task_id,
-        "path": str(path.absolute()),
-        "bytes": len(html.encode()),
-    }
+    told: dict[str, object] = {"task_id": task_id, "path": str(path.absolute()), "bytes": len(html.encode())}
     return tell(path, told, opened=opened, as_json=as_json)
 
 

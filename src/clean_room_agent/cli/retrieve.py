@@ -80,8 +80,7 @@ def _retrieval_settings(workspace: Workspace, overrides: Overrides, *, use_model
     """
     if use_model and not workspace.config.exists():
         raise ConfigError(
-            f"no configuration at {workspace.config}",
-            hint="run `cra init`, or use no model: --no-model",
+            f"no configuration at {workspace.config}", hint="run `cra init`, or use no model: --no-model"
         )
     settings = load_settings(workspace.config, overrides, optional=not use_model)
     if not use_model and "models" not in settings.data:

@@ -92,9 +92,7 @@ def command(
     settings.require("models", "budget", "stages")
     workspace.create()
     machine = Machine(
-        python=python,
-        dtype="bfloat16" if native_bfloat16() else "float32",
-        device="cpu" if cpu else "auto",
+        python=python, dtype="bfloat16" if native_bfloat16() else "float32", device="cpu" if cpu else "auto"
     )
     with output.ProgressBar("tonight") as bar:
 

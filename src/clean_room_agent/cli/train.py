@@ -26,16 +26,10 @@ KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answer
 @click.option("-o", "--output", "place", type=options.OUTPUT_FOLDER, help="The adapter's folder.")
 @click.option("--kind", type=click.Choice(["sft", "dpo", "kto"]), default="sft", show_default=True, help=KIND)
 @click.option(
-    "--max-length",
-    type=options.number(1),
-    help="Maximum tokens of a row; the plan's max_tokens by default.",
+    "--max-length", type=options.number(1), help="Maximum tokens of a row; the plan's max_tokens by default."
 )
 @click.option("--max-steps", type=options.number(1), help="Stop after this many updates.")
-@click.option(
-    "--micro-batch",
-    type=options.number(1),
-    help="Rows per device at a time. [default: 1; kto: 2]",
-)
+@click.option("--micro-batch", type=options.number(1), help="Rows per device at a time. [default: 1; kto: 2]")
 @click.option("--checkpointing", is_flag=True, help="Gradient checkpointing: less memory, more time.")
 @click.option(
     "--dtype",

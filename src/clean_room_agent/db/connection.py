@@ -355,8 +355,7 @@ def _check_schema(conn: sqlite3.Connection, role: Role, path: Path, folder: Path
     if application != APPLICATION_IDS[role]:
         kind = "an empty file" if blank else "something else"
         raise SchemaError(
-            f"{path} is not the {role} database, but {kind}",
-            hint="move it away, then run the command again",
+            f"{path} is not the {role} database, but {kind}", hint="move it away, then run the command again"
         )
     if version > newest:
         raise SchemaError(

@@ -10,9 +10,7 @@ from clean_room_agent.db.rows import Connection
 Params = ParamSpec("Params")
 
 
-def described(
-    faults: Callable[Params, tuple[str, ...]],
-) -> Callable[Params, tuple[str, ...]]:
+def described(faults: Callable[Params, tuple[str, ...]]) -> Callable[Params, tuple[str, ...]]:
     """The same check, in which what SQLite refuses to read is a fault."""
 
     @functools.wraps(faults)

@@ -34,12 +34,7 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.probes import ABOUT_NOTHING, PROBE_NAME, BiasStore, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
-from clean_room_agent.llm.request_sender import (
-    Exchanged,
-    ModelQuestion,
-    RequestSender,
-    Timing,
-)
+from clean_room_agent.llm.request_sender import Exchanged, ModelQuestion, RequestSender, Timing
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
 

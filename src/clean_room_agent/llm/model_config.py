@@ -161,8 +161,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         int, Meta(gt=0, description="requests at a time; more than the server's slots only queue there")
     ] = 2
     retries: Annotated[
-        int,
-        Meta(ge=0, description="after a refused connection or a break before the first token"),
+        int, Meta(ge=0, description="after a refused connection or a break before the first token")
     ] = 3
     keep_alive: Annotated[str, Meta(description="how long the server keeps a model loaded")] = "30m"
     token_factor: Annotated[

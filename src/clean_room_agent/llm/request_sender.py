@@ -271,11 +271,7 @@ class RequestSender:
             self._probed.add((model.tag, model.window))  # also where cutting is allowed
 
     def _send_with_retries(
-        self,
-        question: ModelQuestion,
-        site: CallSite,
-        *,
-        retries: int | None = None,
+        self, question: ModelQuestion, site: CallSite, *, retries: int | None = None
     ) -> Exchanged:
         """The last try's outcome, error or not, after the waits that its error is worth; `retries` replaces the configured
         ones.

@@ -95,10 +95,7 @@ def read_exclusions(path: Path) -> Exclusions:
 
 
 def open_sources(
-    listed: Iterable[Listed],
-    clones: Path,
-    exclusions: Exclusions,
-    say: Callable[[str], None],
+    listed: Iterable[Listed], clones: Path, exclusions: Exclusions, say: Callable[[str], None]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The repositories, and the names of those excluded. Those with URLs are cloned below `clones`, unless they were
     before, which `say` is told.
@@ -123,8 +120,7 @@ def open_sources(
             continue
         if source.name in found:
             raise UsageError(
-                f"two repositories are called {source.name}",
-                hint="give them different names in a manifest",
+                f"two repositories are called {source.name}", hint="give them different names in a manifest"
             )
         found[source.name] = source
     return tuple(found.values()), tuple(left_out)

@@ -40,12 +40,7 @@ from clean_room_agent.errors import ModelNotFound, UsageError
 from clean_room_agent.file_contents import atomic_write, decode
 from clean_room_agent.llm.model_config import ModelsConfig
 from clean_room_agent.llm.transport import ModelServer
-from clean_room_agent.llm.transports.lora import (
-    MARK,
-    create_in_ollama,
-    llama_server_weights,
-    load_into_vllm,
-)
+from clean_room_agent.llm.transports.lora import MARK, create_in_ollama, llama_server_weights, load_into_vllm
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
 TABLE = "models.overrides"
@@ -124,11 +119,7 @@ class Host(Struct, frozen=True, kw_only=True):
         )
 
     def _llama_server(
-        self,
-        adapter: AdapterRow,
-        convert: Convert,
-        base_gguf: Path | None,
-        siblings: Iterable[AdapterRow],
+        self, adapter: AdapterRow, convert: Convert, base_gguf: Path | None, siblings: Iterable[AdapterRow]
     ) -> Served:
         weights = str(base_gguf or llama_server_weights(self.models, adapter.base_model, key=self.key))
         if not weights:

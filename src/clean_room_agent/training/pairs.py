@@ -266,9 +266,7 @@ class _Run(Struct, frozen=True, kw_only=True):
 
     def _ask_more(self, request: ContextRequest, found: Retrieved) -> None:
         source = RepositorySource(
-            self.state.kb,
-            self.state.root,
-            lambda text: self.models.count(text, "reasoning"),
+            self.state.kb, self.state.root, lambda text: self.models.count(text, "reasoning")
         )
         query = recall(self.session, request.pass_id).query
         judged = dict(self.models.judged)

@@ -83,10 +83,7 @@ def test_a_prompt_with_a_model_of_its_own_is_asked_as_before() -> None:
 
 
 def test_what_answers_came_to_in_runs_orders_forms_that_are_not_configured() -> None:
-    of_runs = (
-        sums("fill", tried=90, passed=0, tokens=10),
-        sums("function", tried=50, passed=4, tokens=60),
-    )
+    of_runs = (sums("fill", tried=90, passed=0, tokens=10), sums("function", tried=50, passed=4, tokens=60))
     assert fitted(settings(), of_runs).solve.forms == ("function", "masked", "lines")
     given = settings(solve={"forms": ["lines", "masked", "function"]})
     assert fitted(given, of_runs).solve.forms == given.solve.forms

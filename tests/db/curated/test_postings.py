@@ -54,11 +54,7 @@ def test_replaced_files_are_held_as_if_they_had_been_so_from_the_start(
         changed = sorted(files)[:2]
         postings.replace_files(conn, {file_id: file_of(again) for file_id in changed[:1]})
         postings.replace_files(conn, dict.fromkeys(changed[1:]))
-        expected = {
-            **files,
-            **dict.fromkeys(changed[:1], again),
-            **{key: {} for key in changed[1:]},
-        }
+        expected = {**files, **dict.fromkeys(changed[:1], again), **{key: {} for key in changed[1:]}}
         assert held(conn) == {
             (file_id, term): clamped(counts)
             for file_id, terms in expected.items()

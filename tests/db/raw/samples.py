@@ -152,10 +152,7 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         runs.TIME_SPANS,
         runs.TimeSpanRow(task_id=TASK, kind=TimeKind.GIT, detail="snapshot", began_at=NOW, ended_at=NOW),
     ),
-    (
-        runs.ARCHIVES,
-        runs.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW),
-    ),
+    (runs.ARCHIVES, runs.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW)),
     (
         passes.REFINEMENTS,
         passes.RefinementRow(

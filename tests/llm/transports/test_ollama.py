@@ -13,13 +13,7 @@ from testing.patience import PATIENCE, wait_until
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.errors import (
-    ModelError,
-    ModelNotFound,
-    ServerFailed,
-    ServerTimeout,
-    ServerUnreachable,
-)
+from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.transports.ollama import OllamaTransport, connect
 
 

@@ -65,8 +65,7 @@ def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "extra"),
-    [("vllm", {}), ("llama-server", {"chat_template_kwargs": {"enable_thinking": True}})],
+    ("kind", "extra"), [("vllm", {}), ("llama-server", {"chat_template_kwargs": {"enable_thinking": True}})]
 )
 def test_thoughts_have_a_budget_where_they_are_not_wanted_and_the_server_knows_one(
     kind: Kind, extra: dict[str, object]

@@ -79,10 +79,7 @@ def _piece(content: str, finish: str | None = None) -> str:
 
 
 END = f"data: {_piece('', 'stop')}\n\ndata: [DONE]\n\n"
-PARTS = [
-    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
-    {"type": "text", "text": "hi"},
-]
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "hi"}]
 HALVES = [_piece("\ud83d"), _piece("\ude00")]
 
 

@@ -8,13 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from clean_room_agent.db.connection import (
-    OpenFiles,
-    connect_file,
-    connect_memory,
-    fault_hint,
-    transaction,
-)
+from clean_room_agent.db.connection import OpenFiles, connect_file, connect_memory, fault_hint, transaction
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold

@@ -168,11 +168,7 @@ def create_in_ollama(
         require(*server.tell("POST", blob, target, file=gguf, seconds=CREATE_SECONDS))
     progress(size, size)
     made: dict[str, Any] = {"model": tag, "files": {"model.gguf": digest}, "stream": False}
-    told = {
-        "template": shown.template,
-        "system": shown.system,
-        "parameters": parameters_of(shown.parameters),
-    }
+    told = {"template": shown.template, "system": shown.system, "parameters": parameters_of(shown.parameters)}
     made |= {name: value for name, value in told.items() if value}
     require(*server.tell("POST", "/api/create", target, payload=made, seconds=CREATE_SECONDS))
 

@@ -159,8 +159,7 @@ class RequestTarget(Struct, frozen=True, kw_only=True):
 def refused_connection(target: RequestTarget, reason: str) -> ServerUnreachable:
     """The error if nothing answers at the address."""
     return ServerUnreachable(
-        f"no model server answers at {target.server}: {reason}",
-        hint=target.dialect.start,
+        f"no model server answers at {target.server}: {reason}", hint=target.dialect.start
     )
 
 

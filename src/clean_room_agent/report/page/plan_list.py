@@ -8,13 +8,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from clean_room_agent.artifacts.outcomes import EventKind, PassType
-from clean_room_agent.artifacts.plans import (
-    Artifact,
-    MetaPlan,
-    PartPlan,
-    PlanAdjustment,
-    PlanStep,
-)
+from clean_room_agent.artifacts.plans import Artifact, MetaPlan, PartPlan, PlanAdjustment, PlanStep
 from clean_room_agent.report.trace import PassTrace, RunTrace
 
 ArtifactT = TypeVar("ArtifactT", bound=Artifact)
