@@ -15,7 +15,7 @@ from testing.client.scripted_transport import ScriptedTransport
 from testing.histories import FILES, LICENCE, plain_making
 from testing.runs.solving import MENDED_MONEY, project_at
 
-from clean_room_agent.app.planting import FaultUnit, Planting, make_fault_shard, plant
+from clean_room_agent.app.planting import FaultUnit, make_fault_shard, plant
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.errors import UsageError
@@ -53,8 +53,8 @@ class World:
     def planted(self, most: int = 4, tests: str = "", **bounds: int) -> Mined:
         head = repositories.git(self.top, "rev-parse", "HEAD").strip()
         source = Source(name="mined", git_dir=self.top / ".git", head=head, tests=tests)
-        planting = Planting(most=most, per_function=bounds.get("per_function", 2), seed=bounds.get("seed", 0))
-        return plant([source], self.work, self.making, self.settings, planting, lambda _done, _total: None)
+        bounds = {"most": most, "per_function": 2, **bounds}
+        return plant([source], self.work, self.making, self.settings, lambda _done, _total: None, **bounds)
 
     @property
     def make(self) -> Callable[[Any], object]:

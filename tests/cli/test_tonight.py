@@ -13,7 +13,7 @@ from testing.runs.solving import MENDED_MONEY, Project, project_at
 from testing.servers.openai_server import OpenAiServer
 from tests.training.test_training_time import gguf
 
-from clean_room_agent.app.planting import Planting, plant
+from clean_room_agent.app.planting import plant
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.synthetic_data import making_of
 from clean_room_agent.git.command import git, one_line
@@ -110,9 +110,9 @@ class Evening:
         source = Source(
             name=name, git_dir=workspace.repo / ".git", head=head, tests=self.project.test_command
         )
-        planting = Planting(most=2, per_function=2, seed=0)
         work = workspace.folder / "bootstrap"
-        (unit,) = plant([source], work, making, settings, planting, lambda _done, _total: None).units
+        nobody = lambda _done, _total: None  # noqa: E731
+        (unit,) = plant([source], work, making, settings, nobody, most=2, per_function=2).units
         rows = [
             {
                 "repo": name, "commit": head, "timestamp": "2026-01-01T00:00:00Z", "license": "",

@@ -57,15 +57,6 @@ ATTEMPTS = {"max_attempts": 1, "max_refinement_loops": 0}
 """What a run has to be told; no question of the direct route depends on it."""
 
 
-class Planting(Struct, frozen=True, kw_only=True):
-    """How many faults are planted."""
-
-    most: int
-    """In a repository."""
-    per_function: int
-    seed: int
-
-
 class Learned(Struct, frozen=True, kw_only=True):
     """What the tests of a commit run."""
 
@@ -107,10 +98,15 @@ def plant(
     folder: Path,
     making: Making,
     settings: Settings,
-    planting: Planting,
     progress: Callable[[int, int], None],
+    *,
+    most: int,
+    per_function: int,
+    seed: int = 0,
 ) -> Mined:
-    """The faults to plant, in units. What tests run is kept below `folder`, and learned where it is not known."""
+    """The faults to plant, at most so many in a repository and in a function, in units. What tests run is kept below `folder`, and
+    learned where it is not known.
+    """
     units: list[FaultUnit] = []
     refused: Counter[str] = Counter()
     unread: list[tuple[str, str]] = []
@@ -125,9 +121,9 @@ def plant(
         except CraError as exc:
             unread.append((source.name, exc.message))
             continue
-        seed = f"{planting.seed} {source.name}"
-        bounds = {"per_function": planting.per_function, "most": planting.most}
-        faults = draw_faults(learned.functions, learned.texts, random.Random(seed), **bounds)  # noqa: S311 - guards nothing
+        words = f"{seed} {source.name}"
+        chance = random.Random(words)  # noqa: S311 - guards nothing
+        faults = draw_faults(learned.functions, learned.texts, chance, per_function=per_function, most=most)
         if not faults:
             unread.append((source.name, "its tests run nothing in which a fault can be planted"))
         known = msgspec.structs.replace(learned, functions=(), texts={})
@@ -137,7 +133,7 @@ def plant(
                 licence=licence,
                 learned=known,
                 faults=faults[start : start + UNIT_FAULTS],
-                seed=seed,
+                seed=words,
             )
             for start in range(0, len(faults), UNIT_FAULTS)
         ]

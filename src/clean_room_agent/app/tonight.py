@@ -27,7 +27,7 @@ from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.night_checks import Ready, require_ready, without_adapters
 from clean_room_agent.app.open_adapters import OpenAdapters, open_adapters
 from clean_room_agent.app.own_llama_server import own_llama_server
-from clean_room_agent.app.planting import FaultUnit, Planting, make_fault_shard, plant
+from clean_room_agent.app.planting import FaultUnit, make_fault_shard, plant
 from clean_room_agent.app.prompts import BY_NAME, FILL
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.synthetic_data import making_of, record_dataset
@@ -125,9 +125,15 @@ class Night(Struct, kw_only=True):
         sources = _requested_sources(self.request)
         making = making_of(self.settings, None, of_faults=True)
         for per_function in PER_FUNCTION:
-            planting = Planting(most=self.request.faults, per_function=per_function, seed=0)
-            progress = self._progress_callback(" repositories' tests")
-            mined = plant(sources, self._bootstrap_folder, making, self.settings, planting, progress)
+            mined = plant(
+                sources,
+                self._bootstrap_folder,
+                making,
+                self.settings,
+                self._progress_callback(" repositories' tests"),
+                most=self.request.faults,
+                per_function=per_function,
+            )
             if mined.unread or mined.seen == self.request.faults * len(sources):
                 break
         if not mined.units:

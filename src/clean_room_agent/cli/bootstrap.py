@@ -136,15 +136,17 @@ def command(
             )
             make = partial(make_shard, shards, making=making)
         else:
-            from clean_room_agent.app.planting import Planting, make_fault_shard, plant
+            from clean_room_agent.app.planting import make_fault_shard, plant
 
             mined = plant(
                 sources,
                 place,
                 making,
                 settings,
-                Planting(most=faults, per_function=per_function, seed=seed),
                 lambda done, total: bar.show(done, total, " repositories' tests"),
+                most=faults,
+                per_function=per_function,
+                seed=seed,
             )
             make = partial(make_fault_shard, shards, making=making, settings=settings)
         own = bootstrap.missing_units(shards, mined.units[first - 1 :: step], making)
