@@ -150,12 +150,12 @@ def test_a_history_without_tasks_writes_nothing_and_says_why(tmp_path: Path, hom
 def test_a_missing_extra_is_named_with_how_to_install_it(
     history: Path, home: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(EXTRAS, "cluster", {"ray": "no_such_module"})
+    monkeypatch.setitem(EXTRAS, "cluster", ("no_such_module",))
     code, out, err = home.run_here(
         "bootstrap", str(history), "-o", str(home.home / "data"), "--engine", "ray"
     )
     assert (code, out) == (2, "")
-    assert "not installed: ray" in err
+    assert "not installed: no_such_module" in err
     assert "pip install 'clean-room-agent[data,cluster]'" in err
 
 

@@ -5,11 +5,11 @@ import importlib.util
 from clean_room_agent.errors import UsageError
 
 EXTRAS = {
-    "data": {"pyarrow": "pyarrow", "datasketch": "datasketch"},
-    "mcp": {"mcp": "mcp"},
-    "cluster": {"ray": "ray"},
+    "data": ("pyarrow", "datasketch"),
+    "mcp": ("mcp",),
+    "cluster": ("ray",),
 }
-"""Of each extra, the Python packages by the name that pip knows, with the module that each brings."""
+"""Of each extra, the Python packages, whose modules have the same names."""
 ENGINES = ("local", "ray")
 """Where many pieces of work are done: in processes on this machine, or on a cluster."""
 
@@ -21,9 +21,7 @@ def require_extras(*names: str) -> None:
         UsageError: one is not; the message says how to install it.
     """
     for name in names:
-        missing = [
-            package for package, module in EXTRAS[name].items() if importlib.util.find_spec(module) is None
-        ]
+        missing = [package for package in EXTRAS[name] if importlib.util.find_spec(package) is None]
         if missing:
             raise UsageError(
                 f"this needs the extra `{name}`: not installed: {', '.join(missing)}",
