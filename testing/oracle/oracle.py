@@ -40,7 +40,7 @@ from clean_room_agent.retrieval.prompts import (
     SCOPE_JUDGMENT,
     TASK_ANALYSIS,
 )
-from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
+from clean_room_agent.training.gold_edits import GoldFile, edits_for, lines_of, shown_in, touches
 from testing.oracle.forms import function_for, lines_for, text_of_gap
 from testing.servers.ollama_script import Answer, ChatCall
 
@@ -190,9 +190,7 @@ class Oracle:
         found = []
         for path in paths:
             file = self.files[path]
-            named = (
-                self._changed_symbols(file, range(len(edit_groups(file)))) if file.role == "modify" else []
-            )
+            named = self._changed_symbols(file, range(len(file.groups))) if file.role == "modify" else []
             found += [(path, symbol) for symbol in named] or [(path, "")]
         return found if len(found) <= most else [(path, "") for path in paths]
 
@@ -219,13 +217,13 @@ class Oracle:
         return "yes" if all(path in seen for path in self.files if path in before) else "no"
 
     def _left(self, path: str, made: frozenset[str]) -> list[int] | None:
-        """Which of the file's changes (0-based places in `edit_groups`) are not in the diff; None if all its work is."""
+        """Which of the file's changes (0-based places in `GoldFile.groups`) are not in the diff; None if all its work is."""
         file = self.files[path]
         if file.before is None or file.after is None:
             return None if f"+++ b/{path}" in made or f"--- a/{path}" in made else []
         before, after = lines_of(file.before), lines_of(file.after)
         left = []
-        for place, (i1, i2, j1, j2) in enumerate(edit_groups(file)):
+        for place, (i1, i2, j1, j2) in enumerate(file.groups):
             lines = {f"-{line}" for line in before[i1:i2]} ^ {f"+{line}" for line in after[j1:j2]}
             unchanged = {line[1:] for line in lines if f"-{line[1:]}" in lines and f"+{line[1:]}" in lines}
             if not {line for line in lines if line[1:] not in unchanged} <= made:
@@ -273,7 +271,7 @@ class Oracle:
         file = self.files[path]
         if file.before is None or file.after is None:
             return len((file.after or "").splitlines()) + 2
-        groups = edit_groups(file)
+        groups = file.groups
         return sum(i2 - i1 + j2 - j1 + LINES_AROUND for i1, i2, j1, j2 in (groups[place] for place in places))
 
     def _adjust(self, prompt: str) -> str:
@@ -298,7 +296,7 @@ class Oracle:
         """The files to be changed now, with the places of their changes: all, unless a step names some."""
         named = changes_named(section(prompt, "The part of it to do now"))
         return {path: places for path, places in named.items() if path in self.files} or {
-            path: range(len(edit_groups(file))) for path, file in self.files.items()
+            path: range(len(file.groups)) for path, file in self.files.items()
         }
 
     def _is_changed_piece(self, text: str, asked: Mapping[str, Sequence[int]]) -> bool:
@@ -309,12 +307,12 @@ class Oracle:
         lines = LINES.search(text)
         if lines is None or file.before is None:
             return True
-        groups = edit_groups(file)
+        groups = file.groups
         return touches([groups[place] for place in asked[path]], int(lines[1]), int(lines[2]))
 
     def _changed_symbols(self, file: GoldFile, places: Sequence[int]) -> list[str]:
         """The innermost definitions that hold the changes."""
-        groups = edit_groups(file)
+        groups = file.groups
         named = []
         for name, (start, end) in file.spans.items():
             own = [groups[place] for place in places if touches([groups[place]], start, end)]

@@ -1,26 +1,29 @@
 """Licences are known by their texts first, and only those on the list are learned from."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from msgspec import field
+
+from clean_room_agent.git.clones import Objects
 from clean_room_agent.training.licences import ALLOWED, Licences, is_allowed, licence_of_text
 
 MIT = "Permission is hereby granted, free\nof charge, to any person"
 BSD = "Redistribution and use in source and\nbinary forms, with or without modification"
 
 
-class Objects:
+class StoredFiles(Objects, frozen=True, kw_only=True):
     """A repository whose every commit has these files."""
 
-    def __init__(self, files: dict[str, str]) -> None:
-        self._files = files
-        self.read_count = 0
+    files: dict[str, str]
+    reads: list[str] = field(default_factory=list)
 
     def read(self, name: str) -> bytes | None:
-        self.read_count += 1
-        return self._files[name].encode()
+        self.reads.append(name)
+        return self.files[name].encode()
 
     def list_folder(self, commit: str) -> dict[str, str]:
-        return {name: name for name in self._files}
+        return {name: name for name in self.files}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +43,8 @@ def test_texts_are_told_apart(text: str, name: str) -> None:
 
 
 def test_all_licence_files_count_and_each_must_be_allowed() -> None:
-    both = Licences(Objects({"LICENSE.txt": MIT, "COPYING": "GNU GENERAL PUBLIC LICENSE"}))
+    files = {"LICENSE.txt": MIT, "COPYING": "GNU GENERAL PUBLIC LICENSE"}
+    both = Licences(StoredFiles(Path(), files=files))
     assert both.of("HEAD") == "GPL AND MIT"
     assert not is_allowed(both.of("HEAD"), ALLOWED)
     assert is_allowed("MIT", ALLOWED)
@@ -48,10 +52,10 @@ def test_all_licence_files_count_and_each_must_be_allowed() -> None:
 
 
 def test_each_text_is_read_once() -> None:
-    objects = Objects({"LICENSE": MIT})
+    objects = StoredFiles(Path(), files={"LICENSE": MIT})
     licences = Licences(objects)
     assert [licences.of(commit) for commit in "abc"] == ["MIT"] * 3
-    assert objects.read_count == 1
+    assert objects.reads == ["LICENSE"]
 
 
 def test_a_licence_that_never_ends_is_not_known_and_takes_no_time() -> None:

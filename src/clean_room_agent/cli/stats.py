@@ -1,7 +1,6 @@
 """`cra stats`: what the calls of all runs cost, how right they were, and where tasks were lost."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.stats import render_stats, waterfall_object
 from clean_room_agent.training.credit import waterfall_of
-from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
+from clean_room_agent.training.logs import LogAnalysisAPI
 
 
 @click.command()
@@ -33,16 +32,12 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     """
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
-
-    def watched(logs: LogAnalysisAPI) -> Iterator[TaskLog]:
-        with output.ProgressBar("reading runs") as bar:
-            for number, task in enumerate(logs.tasks()):
-                bar.show(number, len(logs.runs))
-                yield task
-
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with (
+        contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn,
+        output.ProgressBar("reading runs") as bar,
+    ):
         logs = LogAnalysisAPI(conn)
-        prompts, waterfall = logs.prompt_stats(), waterfall_of(watched(logs))
+        prompts, waterfall = logs.prompt_stats(), waterfall_of(logs.watched_tasks(bar.show))
     if as_json:
         told: dict[str, Any] = {
             "prompts": [

@@ -25,7 +25,7 @@ from clean_room_agent.retrieval.prompts import (
     BatchInputs,
     TaskAnalysisInputs,
 )
-from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
+from clean_room_agent.training.gold_edits import GoldFile, edits_for, lines_of, shown_in, touches
 
 OPTION = re.compile(
     r"^={5,} candidate(?: (?P<number>\d+))?: (?P<name>.+?)(?: \(about \d+ tokens\))?$", re.MULTILINE
@@ -69,7 +69,7 @@ class Gold(Struct, frozen=True, kw_only=True, dict=True):
     def label_of_piece(self, path: str, first: int, last: int) -> str:
         """change, read or skip, of the 1-based lines `first..last`."""
         file = self.files.get(path)
-        if file is not None and (file.after is None or touches(edit_groups(file), first, last)):
+        if file is not None and (file.after is None or touches(file.groups, first, last)):
             return CHANGE
         used = any(start <= last and first <= end for start, end in self.used.get(path, ()))
         return READ if used else SKIP
@@ -77,10 +77,9 @@ class Gold(Struct, frozen=True, kw_only=True, dict=True):
 
 def changed_symbols(file: GoldFile) -> tuple[str, ...]:
     """The innermost definitions of the file that contain its changes, in order."""
-    groups = edit_groups(file)
     named = []
     for name, span in file.spans.items():
-        own = [group for group in groups if touches([group], *span)]
+        own = [group for group in file.groups if touches([group], *span)]
         inner = [other for key, other in file.spans.items() if key.startswith(f"{name}.")]
         if any(not any(touches([group], *other) for other in inner) for group in own):
             named.append(name)
@@ -175,8 +174,7 @@ class GoldTransport(Transport):
         edits = []
         for file in self._gold.files.values():
             found = edits_for(file, shown)
-            groups = edit_groups(file)
-            if len(found) < max(len(groups), 1):
+            if len(found) < max(len(file.groups), 1):
                 return NO_EDITS
             edits.extend(found)
         try:
@@ -207,4 +205,4 @@ def _changed_text(file: GoldFile) -> str:
     before = lines_of(file.before)
     if file.after is None:
         return "\n".join(before[:200])
-    return "\n".join(line for i1, i2, _, _ in edit_groups(file) for line in before[max(i1 - 1, 0) : i2 + 1])
+    return "\n".join(line for i1, i2, _, _ in file.groups for line in before[max(i1 - 1, 0) : i2 + 1])

@@ -34,7 +34,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
-from clean_room_agent.db.raw.analysis import EndedPass, JudgedItem
+from clean_room_agent.db.raw.analysis import JudgedItem
 from clean_room_agent.training.gold import AcceptedChange, AcceptedFile
 from clean_room_agent.training.logs import NOT_JUDGED, PLANNING, TaskLog
 
@@ -201,7 +201,8 @@ def _edits_held(task: TaskLog) -> tuple[bool | None, bool | None]:
     """Whether format and implementation held, for the steps that failed, or for the whole if none did."""
     if task.solved:
         return True, True
-    failing = [each.pass_id for each in task.passes if _is_failed_step(each)]
+    steps = (each for each in task.passes if each.pass_type is PassType.IMPLEMENT)
+    failing = [each.pass_id for each in steps if not each.success]
     applied: dict[str, bool] = {}
     for attempt in task.attempts:  # those that a model is to blame for
         if attempt.pass_id in failing and attempt.outcome is not AttemptOutcome.INFRASTRUCTURE:
@@ -209,10 +210,6 @@ def _edits_held(task: TaskLog) -> tuple[bool | None, bool | None]:
     if failing and not applied:
         return None, None
     return (True, False) if all(applied.values()) else (False, None)
-
-
-def _is_failed_step(each: EndedPass) -> bool:
-    return each.pass_type is PassType.IMPLEMENT and not each.success
 
 
 def _prompt_to_blame(task: TaskLog, gold: AcceptedChange, stage: Stage) -> tuple[str, list[int]]:

@@ -151,7 +151,8 @@ def questions_of(
         elif not _belongs_to(prompt, row):
             left_out["its prompt is not one of this program's"] += 1
         elif prompt.name == FILL_NAME:
-            kept.append(HeldoutQuestion(row=row, score=_is_filled_with(wanted, _behind_gap(row))))
+            behind = row.prompt[-1].content.partition(GAP_MARK)[2]
+            kept.append(HeldoutQuestion(row=row, score=_is_filled_with(wanted, behind)))
         elif prompt.name == FUNCTION.name:
             kept.append(HeldoutQuestion(row=row, score=_has_lines_of(wanted)))
         elif words is not None:
@@ -195,10 +196,6 @@ def _has_lines_of(wanted: str) -> Callable[[Any], float]:
         return [line.strip() for line in code.split("\n") if line.strip()]
 
     return lambda answer: float(lines(answer) == lines(wanted))
-
-
-def _behind_gap(row: TrainingRow) -> str:
-    return row.prompt[-1].content.partition(GAP_MARK)[2]
 
 
 def _recall_scorer(due: set[str], named: Callable[[Any], set[str]]) -> Callable[[Any], float]:

@@ -45,8 +45,6 @@ FORMS = frozenset({FILL_NAME, FUNCTION.name, LINES.name})
 class Example(Struct, frozen=True, kw_only=True):
     """One question with its tries."""
 
-    key: str
-    """Its name in the record: `call <id>` of the last try."""
     tries: tuple[ReadCall, ...]
     """The first asked the question itself; those after it show an earlier answer's fault."""
     answer: str
@@ -71,10 +69,22 @@ class Example(Struct, frozen=True, kw_only=True):
 
     def row(self, *, label: bool) -> TrainingRow:
         """The first question with the last answer."""
+        asked, last, run = self.tries[0].call.request, self.last.call, self.task.run
+        system = (Message(role="system", content=asked.system_prompt),) if asked.system_prompt else ()
         return TrainingRow(
-            prompt=self._prompt_messages(),
+            prompt=(*system, Message(role="user", content=asked.prompt)),
             completion=_as_message(self.answer),
-            origin=self._row_origin(),
+            origin=RowOrigin(
+                stage=last.site.call_type,
+                source="logged",
+                repo=run.repo_path,
+                commit=run.commit,
+                timestamp=last.cost.timestamp,
+                license=self.license,
+                model=last.model.tag,
+                task_id=last.site.pass_id,
+                call_id=last.id,
+            ),
             label=label,
         )
 
@@ -89,25 +99,6 @@ class Example(Struct, frozen=True, kw_only=True):
             replace(row, rejected=_as_message(text))
             for text in dict.fromkeys(rejected)
             if text != self.answer
-        )
-
-    def _prompt_messages(self) -> tuple[Message, ...]:
-        asked = self.tries[0].call.request
-        user = Message(role="user", content=asked.prompt)
-        return (Message(role="system", content=asked.system_prompt), user) if asked.system_prompt else (user,)
-
-    def _row_origin(self) -> RowOrigin:
-        row, run = self.last.call, self.task.run
-        return RowOrigin(
-            stage=row.site.call_type,
-            source="logged",
-            repo=run.repo_path,
-            commit=run.commit,
-            timestamp=row.cost.timestamp,
-            license=self.license,
-            model=row.model.tag,
-            task_id=row.site.pass_id,
-            call_id=row.id,
         )
 
 
@@ -138,7 +129,6 @@ def examples_of(
         worth, reason = _example_worth(task, last, judged[last.call.id], charge, complete=complete)
         found.append(
             Example(
-                key=f"call {last.call.id}",
                 tries=tries,
                 answer=_in_prompt_form(prompt, last),
                 worth=worth,

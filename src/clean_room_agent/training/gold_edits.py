@@ -44,7 +44,7 @@ class GoldFile(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Its changes; see `edit_groups`."""
+        """Its changes, in order; none where it is created or deleted."""
         if self.before is None or self.after is None:
             return ()
         return tuple(_changed_ranges(lines_of(self.before), lines_of(self.after)))
@@ -105,8 +105,7 @@ def edits_for(
     signatures = [(shown.text, False) for shown in own if not shown.editable]
     edits: list[PatchEdit] = []
     made: list[Group] = []
-    groups = edit_groups(file)
-    for whole in groups if places is None else [groups[place] for place in places]:
+    for whole in file.groups if places is None else [file.groups[place] for place in places]:
         pieces = [*((text, True) for text in texts), *signatures]
         inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
         group, edit = whole, None
@@ -186,11 +185,6 @@ def touches(groups: Sequence[Group], start: int, end: int) -> bool:
 def lines_of(text: str) -> list[str]:
     """The lines without their line ends; the empty one after the last line end does not count, since it is never shown."""
     return text.removesuffix("\n").split("\n")
-
-
-def edit_groups(file: GoldFile) -> list[Group]:
-    """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
-    return list(file.groups)
 
 
 def _changed_ranges(before: list[str], after: list[str]) -> list[Group]:

@@ -2,7 +2,8 @@
 
 import re
 from functools import cache
-from typing import Protocol
+
+from clean_room_agent.git.clones import Objects
 
 LICENCE_FILE = re.compile(r"(?i)(?:un)?licen[cs]e|copying")
 ALLOWED = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "PSF-2.0", "Zlib")
@@ -39,20 +40,10 @@ TEXTS: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = tuple(
 )
 
 
-class LicenceSource(Protocol):
-    """Reads the files of a repository that state its licence."""
-
-    def read(self, name: str) -> bytes | None:
-        """The content of an object."""
-
-    def list_folder(self, commit: str) -> dict[str, str]:
-        """The files at the top of a commit's tree, with their objects' names."""
-
-
 class Licences:
     """The licences of one repository's commits; each text is read once."""
 
-    def __init__(self, objects: LicenceSource) -> None:
+    def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._known: dict[str, str] = {}
 

@@ -25,7 +25,7 @@ from clean_room_agent.json_values import to_plain
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.commit_answers import Gold
-from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches
+from clean_room_agent.training.gold_edits import GoldFile, lines_of, touches
 from clean_room_agent.training.licences import Licences, is_allowed
 from clean_room_agent.training.mining import MinedCommit
 from clean_room_agent.training.pairs import (
@@ -73,8 +73,6 @@ class WorkUnit(Struct, frozen=True, kw_only=True):
     repo: str
     """The repository's name in rows."""
     git_dir: Path
-    number: int
-    """From 0, within the repository."""
     commits: tuple[MinedCommit, ...]
     """In the order of the history."""
 
@@ -97,9 +95,7 @@ def cut_units(
 ) -> tuple[WorkUnit, ...]:
     """The repository's commits in units of at most `size`."""
     return tuple(
-        WorkUnit(
-            repo=repo, git_dir=git_dir, number=start // size, commits=tuple(commits[start : start + size])
-        )
+        WorkUnit(repo=repo, git_dir=git_dir, commits=tuple(commits[start : start + size]))
         for start in range(0, len(commits), size)
     )
 
@@ -238,9 +234,8 @@ def _commit_gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, Gol
         if row is None:
             continue
         imported |= {entry.file.path for entry in kb.get_dependencies(row.id)}
-        groups = edit_groups(file)
         for symbol in kb.get_symbols_for_file(row.id):
-            if file.after is not None and not touches(groups, symbol.start_line, symbol.end_line):
+            if file.after is not None and not touches(file.groups, symbol.start_line, symbol.end_line):
                 continue
             for neighbour in kb.get_symbol_neighbors(symbol.id, direction="callees"):
                 target = kb.get_file_by_id(neighbour.symbol.file_id)
@@ -274,7 +269,6 @@ def _change_text(commit: MinedCommit, files: Mapping[str, GoldFile]) -> str:
     lines = [commit.task]
     for file in files.values():
         before, after = lines_of(file.before or ""), lines_of(file.after or "")
-        groups = edit_groups(file) or [(0, len(before), 0, len(after))]
-        for i1, i2, j1, j2 in groups:
+        for i1, i2, j1, j2 in file.groups or [(0, len(before), 0, len(after))]:
             lines += before[i1:i2] + after[j1:j2]
     return "\n".join(lines)
