@@ -23,7 +23,7 @@ from clean_room_agent.db.raw.passes import (
     list_task_runs,
     list_validations,
 )
-from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, shown_in
+from clean_room_agent.training.gold_edits import GoldFile, lines_of, shown_in
 
 JUDGMENT_STAGES = ("scope", "precision")
 OVERFLOW = re.compile(r"needs about \d+ tokens|has to be shown whole|does not fit")
@@ -213,7 +213,7 @@ def _hidden(file: GoldFile, prompt: str) -> str:
     """The lines of the file's first change that the prompt does not show; "" where all are shown."""
     before = lines_of(file.before or "")
     shown = [piece.text for piece in shown_in(prompt) if piece.path == file.path and piece.editable]
-    for i1, i2, _, _ in edit_groups(file):
+    for i1, i2, _, _ in file.groups:
         lines = before[max(0, i1 - 1) : i2] or before[i1 : i1 + 1]
         if not any("\n".join(lines) in text for text in shown):
             return f"lines {i1 + 1}-{max(i2, i1 + 1)}"
