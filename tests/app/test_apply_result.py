@@ -7,7 +7,7 @@ import pytest
 from testing.repositories import commit_change, make_repository, write
 from tests.db.raw.samples import NOW, TASK
 
-from clean_room_agent.app.apply_result import bring, take_out
+from clean_room_agent.app.apply_result import bring
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, list_events
 from clean_room_agent.errors import RepositoryError
@@ -47,7 +47,7 @@ def test_a_result_is_applied_once_and_undone(repo: Repository) -> None:
     assert bring(repo, record, TASK, base=repo.head, commit=result) == ("a.py", "new.py")
     assert (repo.top / "a.py").read_text() == "2\n"
     assert bring(repo, record, TASK, base=repo.head, commit=result) == ()
-    assert take_out(repo, record, TASK, base=repo.head, commit=result) == ("a.py", "new.py")
+    assert bring(repo, record, TASK, base=repo.head, commit=result, undo=True) == ("a.py", "new.py")
     assert (repo.top / "a.py").read_text() == "1\n"
     assert not (repo.top / "new.py").exists()
     assert events.kept == [("applied", "a.py\nnew.py"), ("applied", ""), ("taken_back", "a.py\nnew.py")]

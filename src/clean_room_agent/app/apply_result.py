@@ -45,40 +45,26 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> AppliedResult:
                 f"run {short} was discarded",
                 hint=f"`cra replay {short}` shows whether it comes out the same again",
             )
-        move = take_out if undo else bring
         repository = open_repository(workspace.repo)
-        paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
+        base, commit = row.snapshot_commit, row.result_commit
+        paths = bring(repository, record, task_id, base=base, commit=commit, undo=undo)
         return AppliedResult(task_id=task_id, status=row.status, reason=row.reason, paths=paths)
 
 
-def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    """Apply the run's changes from `base` to `commit` to the working tree, and record that; returns the paths, none if
-    they were applied already.
+def bring(
+    repo: Repository, record: Record, task_id: str, *, base: str, commit: str, undo: bool = False
+) -> tuple[str, ...]:
+    """Apply the run's changes from `base` to `commit` to the working tree, or restore the files that they changed (`undo`), and
+    record that; returns the paths, none if it was done already.
 
     Raises:
-        RepositoryError: a file that the run changed differs from the snapshot, or cannot be written.
+        RepositoryError: a file differs from what it was before (or after) the changes, or cannot be written.
     """
-    workspace = Workspace(repo=repo.top)
-    with tree_lock(workspace):
-        paths = apply_to_tree(repo, base, commit, what=f"applying run {short_id(task_id)}")
-    _record_event(record, task_id, EventKind.APPLIED, "\n".join(paths))
-    return paths
-
-
-def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    """Restore the files that the run changed to what they were before it was applied, and record that; returns their
-    paths.
-
-    Raises:
-        RepositoryError: one of them has changed since, or cannot be written.
-    """
-    workspace = Workspace(repo=repo.top)
-    with tree_lock(workspace):
-        paths = take_back(repo, base, commit, what=f"undoing run {short_id(task_id)}")
-    _record_event(record, task_id, EventKind.TAKEN_BACK, "\n".join(paths))
-    return paths
-
-
-def _record_event(record: Record, task_id: str, kind: EventKind, detail: str) -> None:
-    event = runs.EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=record.now())
+    change, kind, what = apply_to_tree, EventKind.APPLIED, "applying"
+    if undo:
+        change, kind, what = take_back, EventKind.TAKEN_BACK, "undoing"
+    with tree_lock(Workspace(repo=repo.top)):
+        paths = change(repo, base, commit, what=f"{what} run {short_id(task_id)}")
+    event = runs.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
     record.write(runs.append_event, event)
+    return paths
