@@ -11,7 +11,7 @@ import pytest
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.config_values import ConfiguredValue, render_whole_config
+from clean_room_agent.app.config_values import ConfiguredValue, render_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings, user_config_file
 from clean_room_agent.cli.config import as_object, show, toml
 from clean_room_agent.cli.main import run as cra
@@ -309,7 +309,7 @@ def test_outside_of_a_repository_the_users_values_are_shown(
 def test_every_key_is_listed(till: Project) -> None:
     till.configure(URL)
     keys = set(sources(till))
-    for table, values in tomllib.loads(render_whole_config()).items():
+    for table, values in tomllib.loads(render_config(None)).items():
         for key, value in values.items():
             if not isinstance(value, dict):
                 assert f"{table}.{key}" in keys

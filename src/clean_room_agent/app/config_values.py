@@ -140,16 +140,13 @@ def _table_values(
             given = user.get(key.name) or {}, own.get(key.name) or {}
             yield from _table_values(full, key.table, *given, needed=key.required or any(given))
         elif isinstance(key.default, dict):
-            merged = {
-                **dict.fromkeys(user.get(key.name, {}), "user"),
-                **dict.fromkeys(own.get(key.name, {}), "repository"),
-            }
-            for each, source in sorted(merged.items()):
-                value = (own if source == "repository" else user)[key.name][each]
+            given = user.get(key.name, {}), own.get(key.name, {})
+            for each in sorted({*given[0], *given[1]}):
+                source, value = _effective_value(each, *given, None)
                 yield ConfiguredValue(
                     key=f"{full}.{each}",
                     value=value,
-                    source="repository" if source == "repository" else "user",
+                    source=source,
                     required=False,
                     description=key.description,
                 )
@@ -278,27 +275,18 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def render_config(
-    values: Mapping[str, Mapping[str, Any]], below: Mapping[str, Mapping[str, Any]] = NOTHING
+    values: Mapping[str, Mapping[str, Any]] | None, below: Mapping[str, Mapping[str, Any]] = NOTHING
 ) -> str:
     """The text of a configuration with `values` by table and key, as far as these are required or differ from what would apply
-    without them.
+    without them; for None, with every key and its default, one without a default as a comment.
 
     A required key is written as a comment if `values` lacks it, or if the configuration `below` this one has the same value.
     """
-    blocks = [HEADER]
+    blocks = [WHOLE_HEADER if values is None else HEADER]
     for name, kind in TABLES.items():
-        blocks.extend(_table_blocks(name, kind, values.get(name, {}), below.get(name, {})))
+        given = None if values is None else values.get(name, {})
+        blocks.extend(_table_blocks(name, kind, given, below.get(name, {})))
     return "\n".join(blocks)
-
-
-def render_whole_config() -> str:
-    """The text of a configuration with every key and its default; a key without one is a comment."""
-    return "\n".join(
-        [
-            WHOLE_HEADER,
-            *(block for name, kind in TABLES.items() for block in _table_blocks(name, kind, None, NOTHING)),
-        ]
-    )
 
 
 def _table_blocks(
@@ -320,7 +308,7 @@ def _table_blocks(
         elif isinstance(key.default, dict):
             if values is None or inner:
                 nested.extend(_free_table(f"{name}.{key.name}", key, inner))
-        elif values is None or key.required or _differs_from_inherited(key, given, below):
+        elif values is None or key.required or _is_own(key, given, below):
             lines.append(_render_entry(key, given, below))
     return [f"[{name}]\n" + "\n".join(lines) + "\n", *nested] if lines or values is None else nested
 
@@ -335,11 +323,10 @@ def _nested_blocks(
     return [block.replace("]", f"]{described}", 1) if block is blocks[0] else block for block in blocks]
 
 
-def _differs_from_inherited(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
-    """Whether the value is another one than what applies without it."""
-    return key.name in values and plain_value(values[key.name]) != plain_value(
-        below.get(key.name, key.default)
-    )
+def _is_own(key: Key, values: Mapping[str, Any], below: Mapping[str, Any]) -> bool:
+    """Whether there is a value, and another one than what applies without it."""
+    inherited = plain_value(below.get(key.name, key.default))
+    return key.name in values and plain_value(values[key.name]) != inherited
 
 
 def _unset_table(name: str, key: Key, kind: type[ConfigSlice]) -> str:

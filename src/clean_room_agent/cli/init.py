@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clean_room_agent import safe_open
 from clean_room_agent.app import discovery, wiring
-from clean_room_agent.app.config_values import render_whole_config, write_config
+from clean_room_agent.app.config_values import render_config, write_config
 from clean_room_agent.app.discovery import find_test_commands
 from clean_room_agent.app.self_check import check_tests, sandbox_line
 from clean_room_agent.app.settings import Overrides, load_settings, read_user_config, user_config_file
@@ -317,7 +317,7 @@ def command(
 ) -> int:
     """Write .clean_room/config.toml for REPO (the current folder by default)."""
     if print_only:
-        output.answer(render_whole_config())
+        output.answer(render_config(None))
         return 0
     if trust:
         return _trust_folder(Workspace(repo=find_top((path or repo).absolute())))
