@@ -1,6 +1,6 @@
 """Model clients for tests: a small configuration, a clock that stands still, waits that are noted and not waited."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -8,7 +8,6 @@ from msgspec import Struct, field
 from pydantic import BaseModel
 
 from clean_room_agent.artifacts.model_calls import CallSink, CallWatcher, unwatched
-from clean_room_agent.llm.answer_rules import CopyMemory
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.model_config import BudgetConfig, ModelsConfig
@@ -103,7 +102,7 @@ def model_client(
     waits: Waits | None = None,
     proofs: ProofStore | None = None,
     biases: BiasStore | None = None,
-    copies: CopyMemory | None = None,
+    copiers: Callable[[str], Collection[str]] = lambda _pass_id: (),
     watch: CallWatcher = unwatched,
     now: str = NOW,
     timer: Callable[[], float] = lambda: 0.0,
@@ -120,6 +119,6 @@ def model_client(
         jitter=lambda: 1.0,
         proofs=proofs,
         biases=biases,
-        copies=copies,
+        copiers=copiers,
         watch=watch,
     )

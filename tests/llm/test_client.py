@@ -105,11 +105,6 @@ def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
     assert [reading for _, reading, _ in sink.readings] == ["unreadable", "unreadable"]
 
 
-class Copies:
-    def copiers(self, pass_id: str) -> tuple[str, ...]:
-        return ("small",) if pass_id == "t:later" else ()
-
-
 def test_a_model_that_copied_is_shown_no_example_in_the_rest_of_the_pass() -> None:
     answers = (COPIED, *['{"name": "blue", "shades": [1]}'] * 2)
     client, transport, _ = setup(*answers, reasoning="small")
@@ -121,7 +116,8 @@ def test_a_model_that_copied_is_shown_no_example_in_the_rest_of_the_pass() -> No
 def test_a_model_that_copied_in_an_earlier_pass_is_shown_no_example() -> None:
     transport, sink = ScriptedTransport(['{"name": "blue"}'] * 2), MemorySink()
     config = models_config(reasoning="small")
-    client = model_client(transport, sink, config=config, copies=Copies())
+    earlier = {"t:later": ("small",)}
+    client = model_client(transport, sink, config=config, copiers=lambda pass_id: earlier.get(pass_id, ()))
     for pass_id in ("t:first", "t:later"):
         client.ask(SHOWS_EXAMPLE, SKY, pass_id=pass_id)
     assert ["quokka" in request.prompt for request in transport.requests] == [True, False]

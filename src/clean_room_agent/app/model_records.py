@@ -1,9 +1,8 @@
 """Models in the record: writes their calls, stores measurements of them, and learns from their calls how many tokens a text has."""
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, BiasKey, ModelCall, ProbedServer
-from clean_room_agent.artifacts.names import task_of
 from clean_room_agent.db.raw import calls
-from clean_room_agent.db.raw.calls import copying_models, get_call
+from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.answers import Choice
@@ -93,17 +92,6 @@ class RecordedBiases:
             key=key, shares=choice.shares, call_id=call_id, timestamp=self._record.now()
         )
         self._record.write(calls.append_bias, row)
-
-
-class RecordedCopies:
-    """Looks models up in the record of the repository."""
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def copiers(self, pass_id: str) -> tuple[str, ...]:
-        """The tags of the models that copied an example in other passes of this pass's task."""
-        return self._record.write(copying_models, task_of(pass_id), beside=pass_id)
 
 
 def estimators_for(

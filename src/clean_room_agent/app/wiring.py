@@ -11,7 +11,6 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import task_lock
 from clean_room_agent.app.model_records import (
     RecordedBiases,
-    RecordedCopies,
     RecordedProofs,
     RecordSink,
     estimators_for,
@@ -22,7 +21,7 @@ from clean_room_agent.app.resumption import resumable
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.context import Role
 from clean_room_agent.artifacts.model_calls import CallWatcher, unwatched
-from clean_room_agent.artifacts.names import short_id
+from clean_room_agent.artifacts.names import short_id, task_of
 from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls
@@ -225,7 +224,7 @@ def open_model_access(
             utc_now,
             proofs=RecordedProofs(record),
             biases=RecordedBiases(record),
-            copies=RecordedCopies(record),
+            copiers=lambda pass_id: record.write(calls.copying_models, task_of(pass_id), beside=pass_id),
             watch=watch,
         )
         yield ModelAccess(record=record, router=router, models=models, meter=meter)

@@ -26,8 +26,8 @@ import json
 import math
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from msgspec import Struct, structs
 
@@ -278,13 +278,6 @@ def _says_little(tail: str) -> bool:
         return False
     encoded = judged.encode(errors="replace")
     return len(zlib.compress(encoded)) < LEAST_NEW * len(encoded)
-
-
-class CopyMemory(Protocol):
-    """What is known about answers in a task's earlier passes."""
-
-    def copiers(self, pass_id: str) -> Collection[str]:
-        """Tags of the models that copied an example in other passes of this pass's task."""
 
 
 class CheckedAnswer(NamedTuple):

@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -21,7 +21,7 @@ from clean_room_agent.artifacts.model_calls import (
     unwatched,
 )
 from clean_room_agent.errors import ServerFailed, WindowExceeded
-from clean_room_agent.llm.answer_rules import COPIED, CopyMemory, brief, describe_repetition
+from clean_room_agent.llm.answer_rules import COPIED, brief, describe_repetition
 from clean_room_agent.llm.answers import (
     AnswerT,
     Choice,
@@ -89,12 +89,12 @@ class ModelClient:
         jitter: Callable[[], float] = random.random,  # noqa: S311 - spreads retries, guards nothing
         proofs: ProofStore | None = None,
         biases: BiasStore | None = None,
-        copies: CopyMemory | None = None,
+        copiers: Callable[[str], Collection[str]] = lambda _pass_id: (),
         watch: CallWatcher = unwatched,
     ) -> None:
         """`proofs` remembers which servers refuse too long prompts, and `biases` what models answer about nothing.
 
-        Without them, each client asks once. `copies` knows the task's passes that this client did not ask for.
+        Without them, each client asks once. `copiers` gives the models that copied an example in other passes of a pass's task.
         """
         self._router = router
         self._sink = sink
@@ -105,7 +105,7 @@ class ModelClient:
         self._fills_gaps: bool | None = None
         """Whether the coding model does; None until it was found out."""
         self._fills_lock = threading.Lock()
-        self._copies = copies
+        self._known_copiers = copiers
         self._watch = watch
         self._copiers: dict[str, set[str]] = {}
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
@@ -362,8 +362,7 @@ class ModelClient:
         A resumed or replayed pass asks as it did before: what it knows at its start comes from other passes only.
         """
         if pass_id not in self._copiers:
-            known = () if self._copies is None else self._copies.copiers(pass_id)
-            self._copiers[pass_id] = set(known)
+            self._copiers[pass_id] = set(self._known_copiers(pass_id))
         return self._copiers[pass_id]
 
     def stronger(self, role: Role) -> tuple[str, ...]:
