@@ -26,7 +26,7 @@ from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
 from clean_room_agent.db.connection import get_connection, remove_database
-from clean_room_agent.db.raw.pruning import compact_record, delete_tasks, file_bytes, record_bytes
+from clean_room_agent.db.raw.pruning import compact_record, delete_tasks, run_bytes
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, RunOverview, append_event, list_overviews
 from clean_room_agent.db.rows import Connection, moment
@@ -132,8 +132,7 @@ def _prunable_runs(
         if not {status, entry.status.value} & {*(statuses or (*ENDED, DISCARDED))}:
             waiting += entry.status.value not in ENDED and not statuses
             continue
-        size = record_bytes(conn, task_id)
-        size += sum(map(file_bytes, (workspace.session(task_id), workspace.run_copy(task_id))))
+        size = run_bytes(conn, workspace, task_id)
         yield PrunedRun(of=entry, status=status, size=size, branch=_branch_to_delete(site, entry))
     if running:
         notes.append(f"{counted(running, 'run is', 'runs are')} in progress: kept")

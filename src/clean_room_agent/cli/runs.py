@@ -12,21 +12,14 @@ from clean_room_agent.app.leftovers import as_it_stands
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
+from clean_room_agent.db.raw.pruning import run_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
-from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.run_list import render_runs
-from clean_room_agent.workspace import Workspace, trusted_workspace
+from clean_room_agent.workspace import trusted_workspace
 
 EMPTY = 'no runs here yet; begin with: cra solve "what to change"'
-
-
-def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
-    """Bytes that the run takes in the record and in its other files."""
-    beside = (workspace.session(task_id), workspace.run_copy(task_id))
-    return record_bytes(conn, task_id) + sum(map(file_bytes, beside))
 
 
 def as_object(entry: RunOverview) -> dict[str, Any]:

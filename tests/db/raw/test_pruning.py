@@ -23,7 +23,7 @@ from clean_room_agent.db.raw.pruning import (
     compact_record,
     delete_tasks,
     file_bytes,
-    record_bytes,
+    run_bytes,
 )
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run
@@ -156,8 +156,8 @@ def test_the_record_gets_smaller_once_nobody_else_has_it_open(workspace: Workspa
 
 def test_a_run_takes_the_bytes_of_its_texts(workspace: Workspace) -> None:
     with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        assert 200_000 < record_bytes(conn, OTHER) < 202_000
-        assert record_bytes(conn, "nobody") == 0
+        assert 200_000 < run_bytes(conn, workspace, OTHER) < 202_000
+        assert run_bytes(conn, workspace, "nobody") == 0
 
 
 def test_a_transaction_that_is_rolled_back_leaves_rows_and_triggers(workspace: Workspace) -> None:

@@ -67,9 +67,10 @@ def delete_tasks(conn: Connection, task_ids: Collection[str]) -> None:
         conn.execute(sql)
 
 
-def record_bytes(conn: Connection, task_id: str) -> int:
-    """Bytes of everything the record holds about the task, without SQLite's overhead."""
-    return sum(_bytes_in(conn, table, condition, task_id) for table, condition in ROWS.items())
+def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
+    """Bytes of the run in the record, without SQLite's overhead, and in its other files."""
+    recorded = sum(_bytes_in(conn, table, condition, task_id) for table, condition in ROWS.items())
+    return recorded + sum(map(file_bytes, (workspace.session(task_id), workspace.run_copy(task_id))))
 
 
 def _bytes_in(conn: Connection, table: str, condition: str, task_id: str) -> int:
