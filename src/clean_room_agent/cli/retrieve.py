@@ -78,13 +78,13 @@ def _retrieval_settings(workspace: Workspace, overrides: Overrides, *, use_model
     Raises:
         ConfigError: something is missing.
     """
-    if use_model and not workspace.config.exists():
+    if not use_model:
+        return wiring.offline_settings(workspace, overrides, output.aside)
+    if not workspace.config.exists():
         raise ConfigError(
             f"no configuration at {workspace.config}", hint="run `cra init`, or use no model: --no-model"
         )
-    settings = load_settings(workspace.config, overrides, optional=not use_model)
-    if not use_model and "models" not in settings.data:
-        settings = wiring.with_plain_budget(wiring.without_models(settings), output.aside)
+    settings = load_settings(workspace.config, overrides)
     settings.require("models", "budget", "stages")
     return settings
 

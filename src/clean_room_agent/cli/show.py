@@ -19,7 +19,6 @@ from clean_room_agent.cli.safe_console import paged, sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report import calls, prompt_lines, run_view, validation
@@ -217,8 +216,7 @@ Other passes have the names that `cra show RUN` prints.
 def command(where: str, repo: Path, as_json: bool, **flags: Any) -> int:
     """Print what the flags, those of `WantedSections`, ask for about the place that `where` names."""
     workspace = wiring.workspace_of(repo)
-    if not workspace.raw.exists():
-        raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
+    wiring.require_record(workspace)
     wanted = WantedSections(**flags)
     run, place = split_place(where)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
