@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import task_lock
@@ -268,13 +268,10 @@ def open_services(
             restore_session(workspace.repo, access.record, task_id)
         session = stack.enter_context(Session.open(workspace.repo, task_id, clock=utc_now))
         services = Services(
+            **structs.asdict(access),
             workspace=workspace,
             settings=settings,
-            record=access.record,
             session=session,
-            router=access.router,
-            models=access.models,
-            meter=access.meter,
             resumed=resumed,
         )
         try:

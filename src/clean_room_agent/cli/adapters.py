@@ -205,17 +205,16 @@ def opened_tests(setup: RunnerSetup, task_id: str) -> Iterator[Callable[[str, Ch
         yield run
 
 
-def _brief_evaluation(row: Any) -> dict[str, Any]:
-    """An evaluation in the fields that a list needs."""
-    return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
-
-
 def _answer_list(rows: Sequence[tuple[AdapterRow, Sequence[Any]]], *, as_json: bool) -> None:
     """Print every adapter with its evaluations, and mark those in use."""
     if as_json:
+        brief = ("id", "base_tag", "example_count", "passed", "timestamp")
         output.answer_json(
             [
-                {**to_shown(adapter), "evaluations": [_brief_evaluation(each) for each in evaluations]}
+                {
+                    **to_shown(adapter),
+                    "evaluations": [{name: getattr(each, name) for name in brief} for each in evaluations],
+                }
                 for adapter, evaluations in rows
             ]
         )
