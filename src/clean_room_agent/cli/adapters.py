@@ -47,10 +47,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 adapter_argument = click.argument("adapter", metavar="ADAPTER")
 dataset_option = click.option("--dataset", type=FOLDER, help=DATASET)
 base_option = click.option("--base-gguf", type=EXISTING_FILE, help=BASE)
-
-
-def _shared_options(command: options.CommandT) -> options.CommandT:
-    return options.repo_option(options.json_option(options.exact_option(command)))
+_shared_options = options.all_of(options.repo_option, options.json_option, options.exact_option)
 
 
 @click.group()

@@ -195,6 +195,18 @@ issue_option = click.option(
 )
 
 
+def all_of(*options: Callable[[Any], Any]) -> Callable[[CommandT], CommandT]:
+    """A decorator that adds these options to a command, in this order."""
+
+    def decorate(command: CommandT) -> CommandT:
+        decorated: Any = command
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated  # type: ignore[no-any-return]
+
+    return decorate
+
+
 def _keep_override(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     """Put the value into the command's argument `overrides`."""
     from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
@@ -208,7 +220,7 @@ def _override_option(flag: str, **attributes: Any) -> Callable[[CommandT], Comma
     return click.option(flag, expose_value=False, callback=_keep_override, **attributes)
 
 
-BUDGET_OPTIONS = (
+budget_options = all_of(
     _override_option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
     _override_option("--context-window", type=number(1), help="Tokens of the models' window."),
     _override_option(
@@ -220,7 +232,8 @@ BUDGET_OPTIONS = (
         help="A TOML file with context_window and reserved_tokens, instead of the two flags.",
     ),
 )
-ATTEMPT_OPTIONS = (
+"""Adds the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
+attempt_options = all_of(
     _override_option("--max-attempts", type=number(1), help="Attempts per step."),
     _override_option(
         "--max-refinement-loops", type=number(0), help="Times a step may ask for what its context lacked."
@@ -231,6 +244,7 @@ ATTEMPT_OPTIONS = (
         help="Candidates that an attempt may draw from one prompt; the tests choose among them.",
     ),
 )
+"""Adds the flags for how often a step is tried; the command gets them in `overrides`."""
 
 
 def _keep_given(context: click.Context, parameter: click.Parameter, values: Any) -> None:
@@ -247,7 +261,7 @@ def _evidence_option(flag: str, name: str, **attributes: Any) -> Callable[[Comma
     return click.option(flag, name, multiple=True, expose_value=False, callback=_keep_given, **attributes)
 
 
-EVIDENCE_OPTIONS = (
+evidence_options = all_of(
     _evidence_option(
         "--check",
         "checks",
@@ -262,30 +276,7 @@ EVIDENCE_OPTIONS = (
     ),
     _evidence_option("--file", "files", type=FILE, help="Change only this file, and tests; repeatable."),
 )
-
-
-def evidence_options(command: CommandT) -> CommandT:
-    """Add the flags for how the task is judged and where it is; the command gets them in `evidence`."""
-    return _apply_options(command, EVIDENCE_OPTIONS)
-
-
-def budget_options(command: CommandT) -> CommandT:
-    """Add the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
-    return _apply_options(command, BUDGET_OPTIONS)
-
-
-def attempt_options(command: CommandT) -> CommandT:
-    """Add the flags for how often a step is tried; the command gets them in `overrides`."""
-    return _apply_options(command, ATTEMPT_OPTIONS)
-
-
-def _apply_options(command: CommandT, options: tuple[Callable[[Any], Any], ...]) -> CommandT:
-    decorated: Any = command
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
-
-
+"""Adds the flags for how the task is judged and where it is; the command gets them in `evidence`."""
 LONGEST_NAME = 250
 """Bytes of a file's name; what is longer is a text."""
 
