@@ -183,12 +183,12 @@ def command(
     for outcome in run_jobs(batch, engine=engine, parallel=jobs, watch=_tell_event):
         outcomes.append(outcome)
         if as_json:
-            output.answer_json_line(as_object(outcome))
+            output.answer_json(as_object(outcome), line=True)
         else:
             output.aside(line(outcome))
     code = exit_code(batch, outcomes)
     if as_json:
-        output.answer_json_line({"summary": summary(batch, outcomes, code)})
+        output.answer_json({"summary": summary(batch, outcomes, code)}, line=True)
     else:
         answers_console().print(table(sanitized(tuple(outcomes))), highlight=False)
         output.answer(verdict(summary(batch, outcomes, code)))

@@ -75,26 +75,19 @@ def hand_on(text: str) -> None:
     _echo(display.safe(text) if sys.stdout.isatty() else display.redact(text), nl=False)
 
 
-def answer_json(value: object) -> None:
-    """Write `value` as one JSON document without its secrets; structs become objects."""
+def answer_json(value: object, *, line: bool = False) -> None:
+    """Write `value` as one JSON document without its secrets; structs become objects. `line`: as one line, at once, if it is one of
+    several answers.
+    """
     import json
 
     display = current_display()
     display.answered = True
-    shown = display.redacted(to_shown(value))
-    document = json.dumps(shown, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False)
+    indent = 2 if sys.stdout.isatty() and not line else None
+    document = json.dumps(display.redacted(to_shown(value)), indent=indent, ensure_ascii=False)
     _echo(visible_json(document))
-
-
-def answer_json_line(value: object) -> None:
-    """Write `value` as one line of JSON without its secrets, at once: one of several answers."""
-    import json
-
-    display = current_display()
-    display.answered = True
-    line = json.dumps(display.redacted(to_shown(value)), ensure_ascii=False)
-    _echo(visible_json(line))
-    sys.stdout.flush()
+    if line:
+        sys.stdout.flush()
 
 
 def safe(text: str) -> str:
