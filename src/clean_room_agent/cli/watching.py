@@ -2,25 +2,26 @@
 
 import contextlib
 import errno
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from clean_room_agent.artifacts.model_calls import CallFinished, CallUnreadable
+from clean_room_agent.artifacts.model_calls import CallFinished, CallProgress, CallUnreadable
 from clean_room_agent.artifacts.names import counted, item_name, model_name
 from clean_room_agent.cli import output
 from clean_room_agent.cli.output import current_display
 from clean_room_agent.cli.safe_console import ChangedView, progress_console
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.passes import DecisionRow, list_decisions
-from clean_room_agent.json_values import change_texts
+from clean_room_agent.json_values import change_texts, to_plain
 from clean_room_agent.llm.probes import PROBE_NAME
-from clean_room_agent.orchestrator.events import CandidateDrawn, Event, Observer, PassFinished
-from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
+from clean_room_agent.orchestrator.events import CandidateDrawn, Event, IndexProgress, Observer, PassFinished
+from clean_room_agent.report.live import Broadcast, TerminalView
 from clean_room_agent.workspace import Workspace
 
 INDENT = "      "
@@ -43,7 +44,7 @@ def watching(
     if verbose and workspace is not None:
         observers.append(VerboseView(workspace.raw, partial(_write_aside, console), level=verbose))
     if events is not None:
-        observers.append(ChangedView(EventStream(EventsWriter(events)), display.redacted))
+        observers.append(ChangedView(EventStream(events), display.redacted))
     try:
         yield Broadcast(tuple(observers))
     finally:
@@ -120,18 +121,21 @@ def _write_aside(console: Console, line: str, style: str) -> None:
     console.print(Text(output.safe(line), style=style), highlight=False, soft_wrap=True)
 
 
-class EventsWriter:
-    """Writes lines to the file of events. If that fails, the run goes on without it: the record has everything."""
+class EventStream:
+    """An `Observer` for programs: a line of JSON per event, except for those that only update the moving line. If that fails, the
+    run goes on without it: the record has everything.
+    """
 
     def __init__(self, file: IO[str]) -> None:
         self._file: IO[str] | None = file
 
-    def __call__(self, line: str) -> None:
-        """Write `line`, at once."""
-        if self._file is None:
+    def notice(self, event: Event) -> None:
+        """Write `event` as one line, at once: its class under `event`, then its fields."""
+        if self._file is None or isinstance(event, CallProgress | IndexProgress):
             return
+        fields: dict[str, Any] = to_plain(event)
         try:
-            self._file.write(line)
+            self._file.write(json.dumps({"event": type(event).__name__, **fields}) + "\n")
             self._file.flush()
         except OSError as exc:
             with contextlib.suppress(OSError):  # closing it later would try, and fail, to write the rest

@@ -2,11 +2,9 @@
 how fast, for how long, and how the tests stand.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,12 +17,10 @@ from clean_room_agent.artifacts.model_calls import (
     CallFinished,
     CallProgress,
     CallStarted,
-    CallUnreadable,
     ServerAwaited,
 )
 from clean_room_agent.artifacts.names import counted, first_line, listed, model_name
 from clean_room_agent.git.generated import generated_words
-from clean_room_agent.json_values import to_plain
 from clean_room_agent.orchestrator import events
 
 BETWEEN = " · "
@@ -34,7 +30,6 @@ LEAST_WORDS = 24
 """Columns that are reserved for what is being done, before figures."""
 INDENT = "  "
 SHOWN_PATHS = 5
-MOVING = (CallProgress, events.IndexProgress)
 
 
 class _Call(Struct, frozen=True, kw_only=True):
@@ -113,15 +108,6 @@ class LiveLine:
                 self._count_piece(event.number)
             case CallFinished():
                 self._calls.pop(event.number, None)
-            case (
-                CallUnreadable()
-                | ServerAwaited()
-                | events.RunStarted()
-                | events.Note()
-                | events.CandidateDrawn()
-                | events.RunFinished()
-            ):
-                pass
 
     def _begin_activity(self, what: str, *, expected: float = 0.0) -> None:
         self._doing, self._since, self._expected, self._share = what, self._timer(), expected, 0.0
@@ -214,20 +200,6 @@ class TerminalView:
         if self._status is None and self._console.is_terminal:
             self._status = self._console.status(self._line, spinner="dots", refresh_per_second=4)
             self._status.start()
-
-
-class EventStream:
-    """An `Observer` for programs: a line of JSON per event, except for those that only update the moving line."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-
-    def notice(self, event: events.Event) -> None:
-        """Write `event` as one line: its class under `event`, then its fields."""
-        if isinstance(event, MOVING):
-            return
-        fields: dict[str, Any] = to_plain(event)
-        self._write(json.dumps({"event": type(event).__name__, **fields}, sort_keys=False) + "\n")
 
 
 class Broadcast:
