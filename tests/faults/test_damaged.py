@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testing.runs.solving import Project, make_project
 
-from clean_room_agent.db.connection import is_sound
+from clean_room_agent.db.connection import is_sound_index
 from clean_room_agent.workspace import Workspace
 
 COMMANDS = (
@@ -111,4 +111,4 @@ def test_an_index_that_is_damaged_is_built_anew(subject: Subject) -> None:
     if code:
         assert "`cra index --full --repo" in err
     assert subject.project.run_here("index", "--full")[0] == 0
-    assert is_sound("curated", curated)
+    assert is_sound_index(curated)

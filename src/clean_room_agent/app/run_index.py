@@ -8,14 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.wiring import Services, cache_folder, retriever_over, worktree_place
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind, TimeKind
-from clean_room_agent.db.connection import backup, connect_file, is_sound
+from clean_room_agent.db.connection import backup, connect_file, is_sound_index
 from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.raw.indexing import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, append_event_once, list_events
@@ -101,9 +100,7 @@ class IndexProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._pool:
             self._pool.kill()
             if self._listener is not None:
@@ -181,9 +178,7 @@ class IndexCopy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connections.close()
 
     @cached_property
@@ -212,7 +207,7 @@ class IndexCopy:
             _describe_as(self._services, self._replay_of.task_id, path)
         elif resumed is None or not resumed.snapshot_commit:
             self._copy_refreshed(path)
-        elif not is_sound("curated", path):
+        elif not is_sound_index(path):
             self._index_recorded(resumed, path)
             _describe_as(self._services, self._task_id, path)
         _note_descriptions(self._services, self._task_id, path)

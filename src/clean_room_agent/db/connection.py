@@ -252,10 +252,10 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
         temporary.replace(target_path)
 
 
-def is_sound(role: Role, path: Path) -> bool:
-    """Whether there is an undamaged database of the role at `path`, with this program's schema."""
+def is_sound_index(path: Path) -> bool:
+    """Whether there is an undamaged index at `path`, with this program's schema."""
     try:
-        with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
+        with contextlib.closing(connect_file("curated", path, read_only=True)) as conn:
             return [row[0] for row in conn.execute("PRAGMA quick_check(1)")] == ["ok"]
     except (UsageError, RecordError, sqlite3.DatabaseError):
         return False
@@ -364,16 +364,11 @@ def _check_schema(conn: sqlite3.Connection, role: Role, path: Path, folder: Path
         )
     if version < newest and read_only:
         raise SchemaError(
-            f"{path} has schema {version}; this program needs {newest}", hint=_how_to_update(role)
+            f"{path} has schema {version}; this program needs {newest}",
+            hint="run `cra index`: it brings the file up to date"
+            if role == "curated"
+            else "any task brings it up to date",
         )
-
-
-def _how_to_update(role: Role) -> str:
-    return (
-        "run `cra index`: it brings the file up to date"
-        if role == "curated"
-        else "any task brings it up to date"
-    )
 
 
 def _role_of(path: Path) -> Role:

@@ -17,18 +17,10 @@ Provider = Literal["ollama", "openai"]
 """What a server speaks."""
 
 OWN_FIELDS = frozenset(
-    (
-        "model",
-        "messages",
-        "stream",
-        "stream_options",
-        "max_tokens",
-        "response_format",
-        "grammar",
-        "logprobs",
-        "top_logprobs",
-        "lora",
-    )
+    {
+        *("model", "messages", "stream", "stream_options", "max_tokens", "response_format", "grammar"),
+        *("logprobs", "top_logprobs", "lora"),
+    }
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""
 ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")

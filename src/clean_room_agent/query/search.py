@@ -44,25 +44,10 @@ NAME_IN_TASK = re.compile(r"[A-Za-z_][\w-]*")
 SCOPE = re.compile(r"\s*(?:[A-Za-z]+\(([^)\n]{1,60})\)!?:|\[?([\w./-]{2,40})\]?:\s)")
 SCOPE_PARTS = re.compile(r"[,/|&\s]+")
 KINDS_OF_CHANGE = frozenset(
-    [
-        "add",
-        "bug",
-        "build",
-        "chore",
-        "ci",
-        "docs",
-        "enh",
-        "feat",
-        "feature",
-        "fix",
-        "perf",
-        "refactor",
-        "release",
-        "revert",
-        "style",
-        "test",
-        "tests",
-    ]
+    {
+        *("add", "bug", "build", "chore", "ci", "docs", "enh", "feat", "feature", "fix", "perf", "refactor"),
+        *("release", "revert", "style", "test", "tests"),
+    }
 )
 FOLDER_FILES = frozenset({"index", "__init__", "__main__", "mod"})
 """Files that are called by their folder's name."""

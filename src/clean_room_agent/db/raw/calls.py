@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.model_calls import (
     ProbedServer,
 )
 from clean_room_agent.artifacts.prompt_sources import PromptSpan
-from clean_room_agent.db.rows import OF_TASK, Connection, Table, task_range
+from clean_room_agent.db.rows import OF_TASK, Connection, Table, select_as, task_range
 
 LOOKED_AT = 2_000
 """Calls of a model are searched among so many of the newest calls of all models."""
@@ -101,18 +101,12 @@ append_reading = READINGS.insert
 
 def total_of_pass(conn: Connection, pass_id: str) -> CallTotals:
     """Totals of exactly this pass."""
-    return _call_totals(conn, "task_id = ?", (pass_id,))
+    return select_as(conn, CallTotals, f"{TOTALS} WHERE task_id = ?", (pass_id,))[0]
 
 
 def total_of_task(conn: Connection, task_id: str) -> CallTotals:
     """Totals of the task and all its passes."""
-    return _call_totals(conn, OF_TASK, task_range(task_id))
-
-
-def _call_totals(conn: Connection, condition: str, parameters: tuple[str, ...]) -> CallTotals:
-    row = conn.execute(f"{TOTALS} WHERE {condition}", parameters).fetchone()
-    calls, *sums = map(int, row)
-    return CallTotals(calls=calls, prompt_tokens=sums[0], completion_tokens=sums[1], latency_ms=sums[2])
+    return select_as(conn, CallTotals, f"{TOTALS} WHERE {OF_TASK}", task_range(task_id))[0]
 
 
 def list_prompt_spans(conn: Connection, task_id: str) -> dict[int, tuple[PromptSpan, ...] | None]:

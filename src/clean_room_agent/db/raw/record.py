@@ -5,7 +5,6 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from clean_room_agent.db.connection import OpenFiles, connect_file, connect_memory, fault_hint, transaction
@@ -110,9 +109,7 @@ class Record:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _commit(self, event: Callable[[Connection], ResultT]) -> ResultT:

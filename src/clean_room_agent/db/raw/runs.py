@@ -100,24 +100,9 @@ def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -
     ORCHESTRATOR_RUNS.update(conn, run_id, snapshot_commit=commit, snapshot=snapshot)
 
 
-def set_progress(
-    conn: Connection,
-    run_id: int,
-    *,
-    total_parts: int,
-    total_steps: int,
-    parts_completed: int,
-    steps_completed: int,
-) -> None:
-    """Store how far the run has come."""
-    ORCHESTRATOR_RUNS.update(
-        conn,
-        run_id,
-        total_parts=total_parts,
-        total_steps=total_steps,
-        parts_completed=parts_completed,
-        steps_completed=steps_completed,
-    )
+def set_progress(conn: Connection, run_id: int, **counts: int) -> None:
+    """Store how far the run has come: the named columns of parts and steps."""
+    ORCHESTRATOR_RUNS.update(conn, run_id, **counts)
 
 
 def set_outcome(
@@ -127,9 +112,7 @@ def set_outcome(
     used when it is resumed.
     """
     if evidence is not None:
-        known = EVENTS.first(
-            conn, "WHERE task_id = ? AND kind = ? ORDER BY id DESC", (evidence.task_id, evidence.kind)
-        )
+        known = EVENTS.newest(conn, task_id=evidence.task_id, kind=evidence.kind)
         if known is None or known.detail != evidence.detail:
             append_event(conn, evidence)
     ORCHESTRATOR_RUNS.update(conn, run_id, **structs.asdict(outcome))
