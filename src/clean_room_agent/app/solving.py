@@ -352,8 +352,8 @@ def _apply_result(
     if result.status not in WHOLE or not solved.result_commit:
         return None, None
     try:
-        commits = {"base": solved.base_commit, "commit": solved.result_commit}
-        return bring(repo, services.record, result.task_id, **commits), None
+        base, commit = solved.base_commit, solved.result_commit
+        return bring(repo, services.record, result.task_id, base=base, commit=commit), None
     except RepositoryError as error:
         return None, error
 

@@ -157,8 +157,7 @@ def command(
             jobs=jobs or processors(),
             engine=engine,
         )
-        left = len(bootstrap.missing_units(shards, mined.units, making))
-        if left:
+        if left := len(bootstrap.missing_units(shards, mined.units, making)):
             _answer_unfinished(len(mined.units), left, as_json=as_json)
             return 0
         assembled = bootstrap.assemble(shards, mined, making)

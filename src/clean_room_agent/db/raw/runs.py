@@ -100,7 +100,7 @@ def set_snapshot(conn: Connection, run_id: int, *, commit: str, snapshot: str) -
     ORCHESTRATOR_RUNS.update(conn, run_id, snapshot_commit=commit, snapshot=snapshot)
 
 
-def set_progress(conn: Connection, run_id: int, **counts: int) -> None:
+def set_progress(conn: Connection, /, run_id: int, **counts: int) -> None:
     """Store how far the run has come: the named columns of parts and steps."""
     ORCHESTRATOR_RUNS.update(conn, run_id, **counts)
 
