@@ -26,7 +26,7 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
-from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTransport
+from clean_room_agent.llm.transports.replay import ReplayTransport, resuming
 from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.run_config import TestingConfig
 from clean_room_agent.orchestrator.solve import solve
@@ -166,7 +166,7 @@ class MemoryTill(MemoryProject, kw_only=True):
         if resumed:
             meter.begin(self.record.write(calls.total_of_task, TASK_ID))
             made = self.record.write(calls.list_calls, TASK_ID)
-            way = RecordThenLive(made, way)
+            way = resuming(made, way)
             asked = frozenset(call.id for call in made)
             read = frozenset(row.call_id for row in self.record.write(calls.list_readings, TASK_ID))
         if self.replayed:

@@ -15,7 +15,7 @@ from clean_room_agent.artifacts.model_calls import CallEvent, CallProgress, Serv
 from clean_room_agent.errors import ServerBusy
 from clean_room_agent.llm.model_config import Provider
 from clean_room_agent.llm.transports.ollama import connect
-from clean_room_agent.llm.transports.replay import RecordThenLive
+from clean_room_agent.llm.transports.replay import resuming
 
 SKY = Note(text="sky")
 
@@ -101,5 +101,5 @@ def test_a_call_that_ctrl_c_interrupts_is_recorded_with_what_had_come(provider: 
         (call,) = sink.asked()
         assert (call.answer.response, call.ending.finish) == ("one two thre", "error:CallInterrupted")
         assert json.loads(call.request.request_body)
-        resumed = model_client(RecordThenLive(sink.calls, asked), MemorySink(), config=config)
+        resumed = model_client(resuming(sink.calls, asked), MemorySink(), config=config)
         assert resumed.ask(SHOUT, SKY, pass_id="t:p").value == "AGAIN"

@@ -33,7 +33,7 @@ from clean_room_agent.llm.answers import Choice, ParseFault
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import Verbatim, verbatim
 from clean_room_agent.llm.transport import Transport, load_logprobs
-from clean_room_agent.llm.transports.replay import ReplayThenLive, ReplayTransport
+from clean_room_agent.llm.transports.replay import RecordThenLive, ReplayTransport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
@@ -175,7 +175,11 @@ def replay_from(
     kept = {"", *found.passes[: found.passes.index(name)]}
 
     def transport(given: Settings) -> Transport:
-        return ReplayThenLive(ReplayTransport(found.calls), kept, wiring.live_transport(given))
+        return RecordThenLive(
+            ReplayTransport(found.calls),
+            lambda request: request.identity.pass_id in kept,
+            wiring.live_transport(given),
+        )
 
     return run_again(workspace, found, settings, transport, observer), before
 

@@ -36,7 +36,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
-from clean_room_agent.llm.transports.replay import RecordThenLive
+from clean_room_agent.llm.transports.replay import resuming
 from clean_room_agent.orchestrator.spending import Meter
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.retrieval_config import RetrievalConfig, StagesConfig
@@ -211,7 +211,7 @@ def open_model_access(
         if resume:
             meter.begin(record.write(calls.total_of_task, task_id))
             made = record.write(calls.list_calls, task_id)
-            way = RecordThenLive(made, way)
+            way = resuming(made, way)
             asked = frozenset(call.id for call in made)
             read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
         router = router_of(

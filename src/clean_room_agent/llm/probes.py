@@ -113,8 +113,6 @@ class WindowProbe(Struct, frozen=True, kw_only=True):
 
     refused: bool
     """False: it answered, so it cut, unless it counted all of the prompt."""
-    server_window: int | None
-    """The window that it named in its refusal, in tokens."""
     read_whole: bool = False
     """It answered, and counted no fewer tokens than the prompt has: its window is larger than configured."""
 
@@ -160,13 +158,13 @@ def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
         whole = (
             said and raw.prompt_tokens is not None and raw.prompt_tokens >= token_estimator.count_pieces(text)
         )
-        return WindowProbe(refused=False, server_window=None, read_whole=whole)
+        return WindowProbe(refused=False, read_whole=whole)
     if raw.refusal is None:
         raise raw.error
     window = raw.refusal.window
     if window is not None and window < model.window:
         raise small_window_error(window, model.tag, model.window)
-    return WindowProbe(refused=True, server_window=window)
+    return WindowProbe(refused=True)
 
 
 def small_window_error(served: int, tag: str, window: int) -> WindowExceeded:

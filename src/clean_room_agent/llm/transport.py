@@ -1,6 +1,4 @@
-"""The transport to whatever answers for a model, a server or a recording: one request, one answer; and transports that
-wrap another one.
-"""
+"""The transport to whatever answers for a model, a server or a recording: one request, one answer."""
 
 import hashlib
 import json
@@ -238,36 +236,3 @@ def load_logprobs(text: str) -> tuple[TokenChoice, ...]:
         TokenChoice(token=token, top=tuple((likely, logprob) for likely, logprob in top))
         for token, top in json.loads(text)
     )
-
-
-class ForwardingTransport:
-    """Answers as the transport inside does; subclasses decide which requests reach it."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    @property
-    def provider(self) -> str:
-        """The name that the record keeps."""
-        return self._inner.provider
-
-    @property
-    def live(self) -> bool:
-        """Whether a server answers."""
-        return self._inner.live
-
-    def send(self, request: ChatRequest) -> RawAnswer:
-        """The outcome of one request."""
-        return self._inner.send(request)
-
-    def window(self, tag: str) -> int | None:
-        """The window that the server gives the model, in tokens."""
-        return self._inner.window(tag)
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
-        """The tokens of a request with these texts, as the server counts them."""
-        return self._inner.count(tag, system, prompt)
-
-    def digest(self, tag: str) -> str | None:
-        """The digest of the model's files."""
-        return self._inner.digest(tag)

@@ -1,7 +1,7 @@
 """Transports that answer from a recording, by the identity of a call; its prompt must be the same as then."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import get_args
 
 from msgspec import Struct
@@ -24,7 +24,6 @@ from clean_room_agent.llm.probes import PROBE_NAME
 from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
-    ForwardingTransport,
     RawAnswer,
     Transport,
     WindowRefusal,
@@ -151,14 +150,25 @@ class ReplayTransport(Transport):
             replayed_from=call.id,
         )
 
+    def is_settled(self, request: ChatRequest) -> bool:
+        """Whether it holds this very question, and no failure at which the recorded run ended."""
+        call = self._calls.get(request.identity)
+        if call is None or (call.request.prompt_hash, call.model.tag) != (
+            request.prompt_hash,
+            request.model.tag,
+        ):
+            return False
+        return not call.ending.error or self._is_asked_again(request)
+
+    def _is_asked_again(self, request: ChatRequest) -> bool:
+        again = self._calls.get(replace(request.identity, attempt=request.identity.attempt + 1))
+        return again is not None and again.request.prompt_hash == request.prompt_hash
+
     def _window_refusal(self, request: ChatRequest, error: ModelError | None) -> WindowRefusal | None:
         """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
         gets figures that lead to that.
         """
-        if not isinstance(error, WindowExceeded):
-            return None
-        again = self._calls.get(replace(request.identity, attempt=request.identity.attempt + 1))
-        if again is None or again.request.prompt_hash != request.prompt_hash:
+        if not isinstance(error, WindowExceeded) or not self._is_asked_again(request):
             return None
         return WindowRefusal(prompt_tokens=1, window=request.max_tokens)
 
@@ -173,53 +183,33 @@ class ReplayTransport(Transport):
         return f"; for that prompt it holds: {', '.join(near[:5])}{', ...' if len(near) > 5 else ''}"
 
 
-class ReplayThenLive(ForwardingTransport):
-    """Answers the passes in a recording from it, and asks a server in all others."""
+class RecordThenLive:
+    """Answers from a recording what `recorded` says, and asks a server everything else."""
 
-    def __init__(self, recording: ReplayTransport, passes: Collection[str], server: Transport) -> None:
-        """`passes` are those answered from the recording, relative to the task."""
-        self._recording = recording
-        self._passes = frozenset(passes)
-        super().__init__(server)
+    def __init__(
+        self, recording: ReplayTransport, recorded: Callable[[ChatRequest], bool], server: Transport
+    ) -> None:
+        self._recording, self._recorded, self._server = recording, recorded, server
+        self.provider, self.live = server.provider, server.live
+        self.window, self.count, self.digest = server.window, server.count, server.digest
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The recorded answer or the server's.
 
         Raises:
-            ReplayMismatch: a pass of the recording asks something else.
+            ReplayMismatch: the recording was to answer something else.
         """
-        if request.identity.prompt != PROBE_NAME and request.identity.pass_id in self._passes:
+        if request.identity.prompt != PROBE_NAME and self._recorded(request):
             return self._recording.send(request)
-        return super().send(request)
+        return self._server.send(request)
 
 
-class RecordThenLive(ForwardingTransport):
-    """Answers what a resumed run asked before from its record, and asks a server everything else. A call that failed is
-    asked again, unless the run continued after it.
+def resuming(calls: Iterable[ModelCall], server: Transport) -> RecordThenLive:
+    """Answers what a resumed run asked before from its record. A call that failed is asked again, unless the run continued
+    after it.
     """
-
-    def __init__(self, calls: Iterable[ModelCall], server: Transport) -> None:
-        self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}
-        self._recording = ReplayTransport(self._calls.values())
-        super().__init__(server)
-
-    def send(self, request: ChatRequest) -> RawAnswer:
-        """The recorded answer or the server's."""
-        call = self._calls.get(request.identity)
-        if (
-            call is None
-            or not self._is_same(call, request)
-            or (call.ending.error and not self._went_on(call))
-        ):
-            return super().send(request)
-        return self._recording.send(request)
-
-    def _is_same(self, call: ModelCall, request: ChatRequest) -> bool:
-        return (call.request.prompt_hash, call.model.tag) == (request.prompt_hash, request.model.tag)
-
-    def _went_on(self, call: ModelCall) -> bool:
-        again = self._calls.get(replace(call.site.identity, attempt=call.site.identity.attempt + 1))
-        return again is not None and again.request.prompt_hash == call.request.prompt_hash
+    recording = ReplayTransport(calls)
+    return RecordThenLive(recording, recording.is_settled, server)
 
 
 def dump_calls(calls: Iterable[ModelCall]) -> str:
