@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,24 +33,18 @@ def solved(sample: tuple[Path, str]) -> tuple[Path, str]:
 def show(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> Show:
     top, task = solved
 
-    def shown(place: str = "", *flags: str) -> str:
+    def shown(place: str = "", *flags: str, code: int = 0) -> str:
         capsys.readouterr()
-        assert cra(("show", f"{task}{place}", "--repo", str(top), *flags)) == 0
-        return capsys.readouterr().out
+        assert cra(("show", f"{task}{place}", "--repo", str(top), *flags)) == code
+        told = capsys.readouterr()
+        return told.err if code else told.out
 
     return shown
 
 
 @pytest.fixture
-def refused(solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> Show:
-    top, task = solved
-
-    def told(place: str = "", *flags: str) -> str:
-        capsys.readouterr()
-        assert cra(("show", f"{task}{place}", "--repo", str(top), *flags)) == 2
-        return capsys.readouterr().err
-
-    return told
+def refused(show: Show) -> Show:
+    return partial(show, code=2)
 
 
 def test_a_run_is_shown_with_its_passes_in_order(

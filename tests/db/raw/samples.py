@@ -54,6 +54,27 @@ def task_run(task_id: str = PASS, timestamp: str = NOW) -> passes.TaskRunRow:
     )
 
 
+def attempt(task_run_id: int, number: int, **fields: Any) -> passes.AttemptRow:
+    values: dict[str, Any] = {"patch_applied": True, "outcome": AttemptOutcome.APPLIED_AND_PASSED, **fields}
+    return passes.AttemptRow(
+        task_run_id=task_run_id,
+        attempt=number,
+        prompt_tokens=None,
+        completion_tokens=None,
+        latency_ms=1,
+        raw_response="",
+        timestamp=NOW,
+        **values,
+    )
+
+
+def validation(task_id: str, attempt_id: int | None) -> passes.ValidationRow:
+    kind: passes.ValidationKind = "attempt" if attempt_id else "baseline"
+    return passes.ValidationRow(
+        attempt_id=attempt_id, success=True, test_output="", task_id=task_id, kind=kind, timestamp=NOW
+    )
+
+
 def run(task_id: str = TASK, timestamp: str = NOW) -> runs.OrchestratorRunRow:
     return runs.OrchestratorRunRow(
         task_id=task_id, repo_path="/r", task_description="mend it", timestamp=timestamp, base_commit="b" * 40

@@ -1,6 +1,6 @@
 import sqlite3
 
-from tests.db.raw.samples import NOW, PASS, call, task_run
+from tests.db.raw.samples import PASS, attempt, call, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw import analysis, calls, passes
@@ -26,18 +26,7 @@ def test_answers_that_were_tried_count_once_by_the_best_that_came_of_them(conn: 
             (second, False, AttemptOutcome.REFUSED),
         )
     ):
-        row = passes.AttemptRow(
-            task_run_id=task_run_id,
-            attempt=number,
-            prompt_tokens=None,
-            completion_tokens=None,
-            latency_ms=5,
-            raw_response="",
-            patch_applied=applied,
-            timestamp=NOW,
-            outcome=outcome,
-            call_id=call_id,
-        )
+        row = attempt(task_run_id, number, patch_applied=applied, outcome=outcome, call_id=call_id)
         passes.append_attempt(conn, row)
     (sums,) = analysis.list_call_sums(conn)
     assert (sums.calls, sums.tried, sums.applied, sums.passed) == (3, 2, 1, 1)

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 from testing.runs.decision_rows import decision_row
-from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
+from tests.db.raw.samples import NOW, PASS, TASK, attempt, call, task_run
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.model_calls import AnswerReading
@@ -92,31 +92,20 @@ def test_neither_other_tasks_nor_the_probe_count(conn: sqlite3.Connection) -> No
     assert count_causes(conn, TASK, probe=PROBE).asked == ()
 
 
-def attempt(conn: sqlite3.Connection, number: int, outcome: AttemptOutcome, *codes: EditCode) -> None:
+def tried(conn: sqlite3.Connection, number: int, outcome: AttemptOutcome, *codes: EditCode) -> None:
     run = passes.append_task_run(conn, task_run())
     report = tuple(EditReport(index=at, file_path="a.py", code=code) for at, code in enumerate(codes))
-    row = passes.AttemptRow(
-        task_run_id=run,
-        attempt=number,
-        prompt_tokens=None,
-        completion_tokens=None,
-        latency_ms=1,
-        raw_response="",
-        patch_applied=False,
-        timestamp=NOW,
-        outcome=outcome,
-        edit_report=report,
-    )
+    row = attempt(run, number, patch_applied=False, outcome=outcome, edit_report=report)
     passes.append_attempt(conn, row)
 
 
 def test_attempts_are_counted_with_the_codes_of_refused_edits(conn: sqlite3.Connection) -> None:
-    attempt(conn, 1, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.NO_MATCH, EditCode.APPLIED)
-    attempt(conn, 2, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.ELISION)
-    attempt(conn, 3, AttemptOutcome.TESTS_FAILED, EditCode.APPLIED)
-    attempt(conn, 4, AttemptOutcome.TIMED_OUT)
-    attempt(conn, 5, AttemptOutcome.NO_EDITS)
-    attempt(conn, 6, AttemptOutcome.TRUNCATED)
+    tried(conn, 1, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.NO_MATCH, EditCode.APPLIED)
+    tried(conn, 2, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.ELISION)
+    tried(conn, 3, AttemptOutcome.TESTS_FAILED, EditCode.APPLIED)
+    tried(conn, 4, AttemptOutcome.TIMED_OUT)
+    tried(conn, 5, AttemptOutcome.NO_EDITS)
+    tried(conn, 6, AttemptOutcome.TRUNCATED)
     found = count_causes(conn, TASK, probe=PROBE).counts
     assert found[0] == CauseCount(
         cause=Cause.REFUSED, subject="", count=2, total=6, codes=("NO_MATCH", "ELISION")

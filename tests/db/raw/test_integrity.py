@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from testing.record_faults import record_faults
-from tests.db.raw.samples import PASS, SAMPLES, TASK, task_run
+from tests.db.raw.samples import PASS, SAMPLES, TASK, task_run, validation
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
@@ -14,7 +14,6 @@ from clean_room_agent.db.raw.passes import (
     ATTEMPTS,
     AttemptRow,
     TaskRunOutcome,
-    ValidationRow,
     append_attempt,
     append_task_run,
     append_validation,
@@ -35,14 +34,8 @@ def accepted(conn: sqlite3.Connection, **changes: object) -> AttemptRow:
     return replace(row, attempt=2, outcome=AttemptOutcome.APPLIED_AND_PASSED, **changes)
 
 
-def passed(attempt_id: int) -> ValidationRow:
-    return ValidationRow(
-        attempt_id=attempt_id, success=True, test_output="", task_id=PASS, kind="attempt", timestamp="now"
-    )
-
-
 def test_a_whole_record_has_no_faults(conn: sqlite3.Connection) -> None:
-    append_validation(conn, passed(append_attempt(conn, accepted(conn))))
+    append_validation(conn, validation(PASS, append_attempt(conn, accepted(conn))))
     assert record_faults(conn) == ()
 
 
@@ -52,7 +45,7 @@ def test_an_accepted_attempt_needs_a_successful_test_run(conn: sqlite3.Connectio
 
 
 def test_an_accepted_attempt_names_the_call_that_wrote_it(conn: sqlite3.Connection) -> None:
-    append_validation(conn, passed(append_attempt(conn, accepted(conn, call_id=None))))
+    append_validation(conn, validation(PASS, append_attempt(conn, accepted(conn, call_id=None))))
     assert record_faults(conn) == (f"attempt 2 of {PASS} was accepted and names no call of its pass",)
 
 

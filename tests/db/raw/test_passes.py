@@ -1,8 +1,7 @@
 import sqlite3
 
-from tests.db.raw.samples import NOW, PASS, TASK, call, sample, task_run
+from tests.db.raw.samples import NOW, PASS, TASK, attempt, call, sample, task_run, validation
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw import calls, passes
 
 OTHER = "3f0c9999-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -19,28 +18,6 @@ def test_a_pass_is_recorded_once_and_its_outcome_when_it_ends(conn: sqlite3.Conn
     assert row is not None
     assert (row.timestamp, row.success, row.total_tokens, row.final_diff) == (NOW, True, 5, "+x")
     assert passes.get_task_run(conn, TASK) is None
-
-
-def attempt(task_run_id: int, number: int, call_id: int | None = None) -> passes.AttemptRow:
-    return passes.AttemptRow(
-        task_run_id=task_run_id,
-        attempt=number,
-        prompt_tokens=None,
-        completion_tokens=None,
-        latency_ms=1,
-        raw_response="",
-        patch_applied=True,
-        timestamp=NOW,
-        outcome=AttemptOutcome.APPLIED_AND_PASSED,
-        call_id=call_id,
-    )
-
-
-def validation(task_id: str, attempt_id: int | None) -> passes.ValidationRow:
-    kind: passes.ValidationKind = "attempt" if attempt_id else "baseline"
-    return passes.ValidationRow(
-        attempt_id=attempt_id, success=True, test_output="", task_id=task_id, kind=kind, timestamp=NOW
-    )
 
 
 def test_attempts_stand_with_their_validations_and_the_baseline_without_one(conn: sqlite3.Connection) -> None:

@@ -5,9 +5,9 @@ import sqlite3
 import pytest
 from msgspec import structs
 from testing.runs.decision_rows import decision_row
-from tests.db.raw.samples import NOW, PASS, TASK, call, run, sample, task_run
+from tests.db.raw.samples import NOW, PASS, TASK, attempt, call, run, sample, task_run, validation
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
+from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.db.raw import calls, passes, runs
 from clean_room_agent.errors import UsageError
 
@@ -118,28 +118,6 @@ def test_a_run_is_named_by_its_place_from_the_newest(conn: sqlite3.Connection) -
             runs.find_task(conn, text)
 
 
-def attempt(task_run_id: int, number: int, call_id: int | None = None) -> passes.AttemptRow:
-    return passes.AttemptRow(
-        task_run_id=task_run_id,
-        attempt=number,
-        prompt_tokens=None,
-        completion_tokens=None,
-        latency_ms=1,
-        raw_response="",
-        patch_applied=True,
-        timestamp=NOW,
-        outcome=AttemptOutcome.APPLIED_AND_PASSED,
-        call_id=call_id,
-    )
-
-
-def validation(task_id: str, attempt_id: int | None) -> passes.ValidationRow:
-    kind: passes.ValidationKind = "attempt" if attempt_id else "baseline"
-    return passes.ValidationRow(
-        attempt_id=attempt_id, success=True, test_output="", task_id=task_id, kind=kind, timestamp=NOW
-    )
-
-
 def decision(task_id: str, path: str) -> passes.DecisionRow:
     return decision_row(
         task_id=task_id,
@@ -168,6 +146,6 @@ def test_an_accepted_change_is_traced_to_its_prompt_and_its_decision_by_sql_alon
     passes.append_pass(conn, row)
     passes.append_decisions(conn, (decision(PASS, "a.py"),))
     call_id = calls.append_call(conn, call(prompt="the prompt"))
-    attempt_id = passes.append_attempt(conn, attempt(task_run_id, 1, call_id))
+    attempt_id = passes.append_attempt(conn, attempt(task_run_id, 1, call_id=call_id))
     passes.append_validation(conn, validation(PASS, attempt_id))
     assert [tuple(row) for row in conn.execute(TRACE, (TASK,))] == [("the prompt", "named", 1)]
