@@ -66,43 +66,41 @@ def test_there_must_be_a_folder_to_trust(tmp_path: Path, capsys: pytest.CaptureF
 
 
 class Consent(Answers):
-    """Whoever takes what was found, and keeps what is told."""
+    """Whoever takes what was found."""
 
     def __init__(self, *, asks: bool = False) -> None:
         super().__init__(accept=True, ask=asks)
-        self.told: list[str] = []
 
     def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
-        self._ask, asks = False, self._ask
+        self.asks, asks = False, self.asks
         value = super().settle(flag, what, given, found, choices)
-        self._ask = asks
+        self.asks = asks
         return value
 
-    def tell(self, text: str) -> None:
-        self.told.append(text)
 
-
-def command_of(top: Path, files: Mapping[str, str], answers: Consent) -> str:
+def command_of(top: Path, files: Mapping[str, str]) -> str:
     write(init_repository(top), files)
-    found = gather(Workspace(repo=top), given({}, **GIVEN, base_url=NOWHERE), answers)
+    found = gather(Workspace(repo=top), given({}, **GIVEN, base_url=NOWHERE), Consent())
     return str(found["testing"]["test_command"])
 
 
-def test_each_way_to_run_tests_is_told_and_the_most_direct_is_taken(tmp_path: Path) -> None:
+def test_each_way_to_run_tests_is_told_and_the_most_direct_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = {
         "tests/test_a.py": "def test_a(): pass\n",
         "package.json": '{"scripts": {"test": "node --test"}}',
     }
-    answers = Consent()
-    assert command_of(tmp_path, files, answers) == "python3 -m pytest -q"
-    assert "also found: npm test" in "\n".join(answers.told)
+    assert command_of(tmp_path, files) == "python3 -m pytest -q"
+    assert "also found: npm test" in capsys.readouterr().err
 
 
-def test_where_there_are_no_tests_it_is_told_what_can_be_done(tmp_path: Path) -> None:
-    answers = Consent()
+def test_where_there_are_no_tests_it_is_told_what_can_be_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(UsageError, match="--test-command"):
-        command_of(tmp_path, {"a.py": "x = 1\n"}, answers)
-    told = "\n".join(answers.told)
+        command_of(tmp_path, {"a.py": "x = 1\n"})
+    told = capsys.readouterr().err
     assert "no tests were found here" in told
     assert 'accept = "untested"' in told
 
@@ -116,12 +114,14 @@ GENERATED = {
 }
 
 
-def test_ignored_files_that_code_imports_are_offered_to_a_person_alone(tmp_path: Path) -> None:
+def test_ignored_files_that_code_imports_are_offered_to_a_person_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(init_repository(tmp_path), GENERATED)
-    workspace, answers, include = Workspace(repo=tmp_path), Consent(), tmp_path / ".worktreeinclude"
-    offer_ignored(workspace, answers)
+    workspace, include = Workspace(repo=tmp_path), tmp_path / ".worktreeinclude"
+    offer_ignored(workspace, Consent())
     assert not include.exists()
-    assert "put into .worktreeinclude, a line each: made [1].js, p/_v.py" in answers.told[-1]
+    assert "put into .worktreeinclude, a line each: made [1].js, p/_v.py" in capsys.readouterr().err
     include.write_text("mine")
     offer_ignored(workspace, Consent(asks=True))
     offer_ignored(workspace, Consent(asks=True))
@@ -134,14 +134,13 @@ def test_ignored_files_that_code_imports_are_offered_to_a_person_alone(tmp_path:
 @pytest.mark.parametrize("kind", [OllamaServer, OpenAiServer])
 @pytest.mark.parametrize("flag", ["coding", "reasoning"])
 def test_a_given_model_that_the_server_lacks_is_the_fault_that_is_told(
-    kind: type[OllamaServer | OpenAiServer], flag: str, tmp_path: Path
+    kind: type[OllamaServer | OpenAiServer], flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     init_repository(tmp_path)
     flags = {**GIVEN, "context_window": None, "test_command": "pytest", flag: "nosuch:7b"}
-    answers = Consent()
     with kind([]) as server, pytest.raises(ModelNotFound, match="does not have the model 'nosuch:7b'"):
-        gather(Workspace(repo=tmp_path), given({}, base_url=server.base_url, **flags), answers)
-    assert "coder:3b, thinker:4b" in answers.told[0]
+        gather(Workspace(repo=tmp_path), given({}, base_url=server.base_url, **flags), Consent())
+    assert "coder:3b, thinker:4b" in capsys.readouterr().err.splitlines()[0]
 
 
 def test_a_given_value_needs_no_consent() -> None:

@@ -58,7 +58,7 @@ class Answers:
 
     def __init__(self, *, accept: bool, ask: bool) -> None:
         self._accept = accept
-        self._ask = ask
+        self.asks = ask
         self.missing: list[str] = []
         self.found_more = False
         """Whether something that is missing was found, and only lacks consent."""
@@ -67,9 +67,9 @@ class Answers:
         """The value to use; of numbered `choices`, the person may give the number."""
         if given is not None:
             return given
-        if self._ask and choices:
+        if self.asks and choices:
             return self._prompt_for_choice(what, found, choices)
-        if self._ask:
+        if self.asks:
             return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
         if self._accept and found is not None:
             output.aside(f"{what}: {found}")
@@ -86,18 +86,9 @@ class Answers:
             output.aside(f"the server does not list {said}; `cra check` says whether it has it")
         return said
 
-    @property
-    def asks(self) -> bool:
-        """Whether a person can be asked at the terminal."""
-        return self._ask
-
-    def tell(self, text: str) -> None:
-        """Print a line for the user."""
-        output.aside(text)
-
     def agrees(self, what: str) -> bool:
         """Whether the user consents, now or by --yes."""
-        return self._accept or (self._ask and click.confirm(what, err=True))
+        return self._accept or (self.asks and click.confirm(what, err=True))
 
 
 def given_values(below: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any]) -> Given:
@@ -133,14 +124,14 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     try:
         server = discovery.find_server(given.server)
     except ModelError as error:
-        answers.tell(error.message)
+        output.aside(error.message)
         if isinstance(error, ServerUnreachable) and not (given.coding and given.reasoning):
-            answers.tell(discovery.WHICH_MODEL)
+            output.aside(discovery.WHICH_MODEL)
     else:
         _tell_server(server, answers)
     listed = [model.tag for model in server.models] if server else []
     if server and not listed and not (given.coding and given.reasoning):
-        answers.tell(discovery.WHICH_MODEL)
+        output.aside(discovery.WHICH_MODEL)
     suggested = discovery.suggest_models(server.models) if server else None
     coding = answers.settle(
         "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed
@@ -156,9 +147,8 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     found_window = discovery.find_window(server, tags) if server and tags else None
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
-    tests = answers.settle(
-        "--test-command", "test command", given.test_command, _find_tests(workspace, given, answers)
-    )
+    found_tests = _find_tests(workspace.repo) if given.test_command is None else None
+    tests = answers.settle("--test-command", "test command", given.test_command, found_tests)
     if answers.missing:
         remedy = "give" if server else "start the model server, or name it with --base-url, or give"
         if server and not listed and coding is None:
@@ -181,18 +171,16 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
     }
 
 
-def _find_tests(workspace: Workspace, given: Given, answers: Answers) -> str | None:
+def _find_tests(repo: Path) -> str | None:
     """The command that the repository's files show; what else they show, or that they show none, is printed."""
-    if given.test_command is not None:
-        return None
-    found = find_test_commands(workspace.repo, list_files(workspace.repo))
+    found = find_test_commands(repo, list_files(repo))
     if not found:
-        answers.tell(NO_TESTS)
+        output.aside(NO_TESTS)
         return None
     first, *others = found
     if others:
         more = ", ".join(others)
-        answers.tell(f"also found: {more} (--test-command takes another, or several joined by &&)")
+        output.aside(f"also found: {more} (--test-command takes another, or several joined by &&)")
     return first
 
 
@@ -200,14 +188,14 @@ def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
     """Print the server's address and its models: on one line, or as a list to choose from."""
     where = f"model server {server.base_url}, {server.version}"
     if not answers.asks or not server.models:
-        answers.tell(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
+        output.aside(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
         return
-    answers.tell(f"{where}; its models:")
+    output.aside(f"{where}; its models:")
     width = max(len(model.tag) for model in server.models)
     for number, model in enumerate(server.models, start=1):
         size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
         away = f"forwarded to {model.forwards_to}" if model.forwards_to else ""
-        answers.tell(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
+        output.aside(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
 
 
 def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
@@ -230,9 +218,9 @@ def _sandbox_mode(given: SandboxMode | None, answers: Answers) -> SandboxMode:
         return given
     found = sandbox_line("bwrap")
     if found.ok:
-        answers.tell(f"sandbox: {found.text}")
+        output.aside(f"sandbox: {found.text}")
         return "bwrap"
-    answers.tell(f"no sandbox for the tests: {found.text}; {found.remedy}")
+    output.aside(f"no sandbox for the tests: {found.text}; {found.remedy}")
     return "none" if answers.agrees("run them with your privileges, with a warning each time") else "auto"
 
 
@@ -254,13 +242,13 @@ def offer_ignored(workspace: Workspace, answers: Answers) -> None:
     file = workspace.repo / INCLUDE_FILE
     named = f"name {', '.join(needed)} in {INCLUDE_FILE}: git ignores them, code here imports them, and tests would lack them"
     if not answers.asks or file.is_symlink() or not answers.agrees(named):
-        answers.tell(include_remedy(needed))
+        output.aside(include_remedy(needed))
         return
     old = safe_open.read_bytes(workspace.repo, INCLUDE_FILE) if file.exists() else b""
     lines = "".join("/" + PATTERN_SIGNS.sub(r"\\\g<0>", path) + "\n" for path in needed)
     begin = old if not old or old.endswith(b"\n") else old + b"\n"
     atomic_write(file, begin + os.fsencode(lines))
-    answers.tell(f"{file}: {len(needed)} added")
+    output.aside(f"{file}: {len(needed)} added")
 
 
 def try_tests(workspace: Workspace) -> None:
