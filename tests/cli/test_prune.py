@@ -160,7 +160,7 @@ def test_a_run_under_way_is_let_be(till: Project, interrupted: str) -> None:
     assert Workspace(repo=till.top).session(interrupted).exists()
 
 
-@pytest.mark.parametrize("step", ["delete_ref", "delete_tasks", "compact_record"])
+@pytest.mark.parametrize("step", ["delete_refs", "delete_tasks", "compact_record"])
 def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
     till: Project, solved: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,7 @@ from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import counted
 from clean_room_agent.artifacts.outcomes import ENDED, WHOLE, RunStatus
 from clean_room_agent.cancellation import end_with_parent, on_interrupt
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import (
     OrchestratorRunRow,
     get_orchestrator_run,
@@ -299,12 +299,12 @@ def serve(job: BatchJob, answer: Connection) -> None:
 def _recorded_run(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
     if not workspace.raw.exists():
         return None
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         return get_orchestrator_run(conn, task_id)
 
 
 def _as_recorded(workspace: Workspace, job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         evidence = recorded_evidence(list_events(conn, row.task_id)) or ()
         accept = recorded_config(conn, row).get("testing", {}).get("accept", "goals")
     return JobOutcome(

@@ -80,6 +80,14 @@ def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE)
                 lock.unlink(missing_ok=True)
 
 
+def delete_refs(repo: Repository, task_id: str) -> tuple[str, ...]:
+    """Delete what git keeps of the task besides its branch; returns the deleted refs."""
+    refs = tuple(list_refs(repo, f"refs/cra/{task_id}/"))
+    for ref in refs:
+        delete_ref(repo, ref)
+    return refs
+
+
 def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:
     """Clean up after runs of this repository whose process died, keeping what they need to be resumed; returns what was
     done. Runs that a process holds, and anything that does not belong to a task of this folder, are not touched.
@@ -123,10 +131,8 @@ def _put_away(
         done.append(f"removed the copy of the index that {short} had")
     remove_database(workspace.run_copy(task_id))
     remove_database(workspace.run_copy(task_id).with_suffix(".sqlite.part"))
-    stale = () if run is not None and run.command == "solve" else list_refs(repo, f"refs/cra/{task_id}/")
-    for ref in stale:
-        delete_ref(repo, ref)
-        done.append(f"deleted {ref}")
+    if run is None or run.command != "solve":
+        done += [f"deleted {ref}" for ref in delete_refs(repo, task_id)]
     return done
 
 

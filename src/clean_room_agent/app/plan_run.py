@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.leftovers import delete_refs
 from clean_room_agent.app.model_server import first_model, loading
 from clean_room_agent.app.run_index import IndexProcess, refresh_for_run
 from clean_room_agent.app.run_wiring import begin_timing, run_parts, task_of
@@ -12,7 +13,6 @@ from clean_room_agent.artifacts.goals import NOTHING_GIVEN, GivenEvidence
 from clean_room_agent.artifacts.names import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import TimeKind
 from clean_room_agent.artifacts.plans import PlanArtifact
-from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
@@ -61,10 +61,8 @@ def run_plan(
 
 def _plan_and_clean_up(parts: RunParts, model: str) -> tuple[PlanArtifact | None, str]:
     """Make the plan, and leave nothing of the run in git."""
-    repo = parts.repo
     try:
         with opened_run(parts) as run:
             return make_plan(run, model)
     finally:
-        for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):
-            delete_ref(repo, ref)
+        delete_refs(parts.repo, parts.task.task_id)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from clean_room_agent.app import wiring
+from clean_room_agent.app.leftovers import delete_refs
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
@@ -19,14 +20,14 @@ from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.names import BRANCHES, new_task_id, relative_pass, short_id
 from clean_room_agent.artifacts.prompt_sources import SourcedText
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.analysis import ReadCall, list_read_calls
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.passes import list_decisions
 from clean_room_agent.db.raw.runs import OrchestratorRunRow, find_task, get_orchestrator_run
 from clean_room_agent.errors import GitError, ReplayMismatch, RepositoryError, UsageError, WindowExceeded
 from clean_room_agent.git.history import diff
-from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
+from clean_room_agent.git.refs import branch_tip, delete_branch
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.llm.answers import Choice, ParseFault
@@ -116,8 +117,7 @@ def recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
 
 
 def _leave_nothing(repository: Repository, task_id: str) -> None:
-    for ref in list_refs(repository, f"refs/cra/{task_id}/"):
-        delete_ref(repository, ref)
+    delete_refs(repository, task_id)
     name = f"{BRANCHES}/{short_id(task_id)}"
     with contextlib.suppress(RepositoryError):  # somebody has checked it out
         delete_branch(repository, name, branch_tip(repository, name))
@@ -129,7 +129,7 @@ def read_recording(workspace: Workspace, prefix: str) -> Recording:
     Raises:
         UsageError: there is none, or it is not a solve that started.
     """
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         task_id = find_task(conn, prefix)
         row = get_orchestrator_run(conn, task_id)
         if row is None or row.command not in {"solve", "replay"} or not row.snapshot_commit:
@@ -248,7 +248,7 @@ def ask_other(
         UsageError: there is no such run, or it has no such stage; the hint names those that it has.
         ModelError: the server's failure.
     """
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         replay_of = find_task(conn, run)
         calls = [each for each in list_read_calls(conn, replay_of) if each.call.site.call_type in KNOWN]
         decisions = list_decisions(conn, replay_of)

@@ -18,6 +18,7 @@ from clean_room_agent import proc
 from clean_room_agent.app import wiring
 from clean_room_agent.app.fit.fit_view import fit_view
 from clean_room_agent.app.fit.fitted import fits_of, sums_of_runs
+from clean_room_agent.app.leftovers import delete_refs
 from clean_room_agent.app.model_server import model_on, open_server
 from clean_room_agent.app.record_check import CheckFinding, check_record
 from clean_room_agent.app.run_wiring import runner_setup
@@ -30,7 +31,6 @@ from clean_room_agent.errors import ConfigError, CraError, ModelError, Truncatin
 from clean_room_agent.file_contents import sync_folder
 from clean_room_agent.git.command import git
 from clean_room_agent.git.commits import snapshot
-from clean_room_agent.git.refs import delete_ref, list_refs
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.languages.repository_files import RepositoryFiles
@@ -450,8 +450,7 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[CheckFindi
                 runner.checkout(taken.commit)
                 yield from findings_of(runner, "step_test_command", runner.run_step())
     finally:
-        for ref in list_refs(repo, f"refs/cra/{task_id}"):
-            delete_ref(repo, ref)
+        delete_refs(repo, task_id)
 
 
 def findings_of(runner: CommandRunner, key: str, run: TestRun) -> Iterator[CheckFinding]:

@@ -38,7 +38,7 @@ from clean_room_agent.artifacts.outcomes import (
 )
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cancellation import Interrupts, interruptible
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import EventRow, OrchestratorRunRow, append_events, find_task
 from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_file import load_plan, plan_from_artifact
@@ -113,7 +113,7 @@ def request_again(
     """
     require_text(hint, "--hint")
     wiring.require_record(workspace)
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         task_id = find_task(conn, prefix)
         row = resumable(conn, task_id)
         request = SolveRequest(

@@ -9,7 +9,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.context import Mode
 from clean_room_agent.artifacts.names import new_task_id
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.passes import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.workspace import Workspace
@@ -35,9 +35,8 @@ def open_logs(workspace: Workspace) -> Iterator[tuple[wiring.ModelAccess, LogAna
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
-    reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
     with (
-        contextlib.closing(reading) as conn,
+        read_record(workspace.repo) as conn,
         wiring.open_model_access(workspace, settings, wiring.no_transport) as access,
     ):
         yield access, LogAnalysisAPI(conn)

@@ -26,7 +26,7 @@ from clean_room_agent.app.self_check import as_object, local_checks, sandbox_lin
 from clean_room_agent.app.tracebacks import places_in
 from clean_room_agent.artifacts.names import NEWEST_RUN, counted, short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ConfigError, CraError, RecordError, SchemaError, UsageError
 from clean_room_agent.file_contents import atomic_write
@@ -135,7 +135,7 @@ def _newest_tracebacks() -> Iterator[tuple[str, str]]:
 
 def _of_run(workspace: Workspace, run: str) -> dict[str, Any] | None:
     """What is told of the run; None if none was asked for and there is none."""
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         try:
             task_id = find_task(conn, run)
         except UsageError:

@@ -6,7 +6,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.leftovers import task_lock
+from clean_room_agent.app.leftovers import delete_refs, task_lock
 from clean_room_agent.artifacts.names import short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.cli import options, output
@@ -15,7 +15,7 @@ from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
 from clean_room_agent.db.session import Session
-from clean_room_agent.git.refs import branch_tip, delete_branch, delete_ref, list_refs
+from clean_room_agent.git.refs import branch_tip, delete_branch
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.workspace import Workspace
 
@@ -29,8 +29,7 @@ def discard_run(workspace: Workspace, run: str) -> tuple[str, list[str]]:
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         with task_lock(workspace, task_id):
-            gone = _discard_run(workspace, record, task_id)
-    return task_id, gone
+            return task_id, _discard_run(workspace, record, task_id)
 
 
 def _discard_run(workspace: Workspace, record: Record, task_id: str) -> list[str]:
@@ -41,9 +40,7 @@ def _discard_run(workspace: Workspace, record: Record, task_id: str) -> list[str
     if row is not None and row.branch and branch_tip(repository, row.branch):
         delete_branch(repository, row.branch, row.result_commit)
         gone.append(f"refs/heads/{row.branch}")
-    for ref in list_refs(repository, f"refs/cra/{task_id}/"):
-        delete_ref(repository, ref)
-        gone.append(ref)
+    gone += delete_refs(repository, task_id)
     if workspace.session(task_id).exists():
         Session.open(workspace.repo, task_id, clock=utc_now).archive(record)
     remove_database(workspace.run_copy(task_id))

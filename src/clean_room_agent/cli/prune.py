@@ -19,27 +19,20 @@ from rich.text import Text
 from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.leftovers import as_it_stands, reap, task_lock
+from clean_room_agent.app.leftovers import as_it_stands, delete_refs, reap, task_lock
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.names import counted, first_line, short_id
 from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import answers_console, sanitized
-from clean_room_agent.db.connection import get_connection, remove_database
+from clean_room_agent.db.connection import read_record, remove_database
 from clean_room_agent.db.raw.pruning import compact_record, delete_tasks, run_bytes
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EventRow, RunOverview, append_event, list_overviews
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import GitError, RepositoryError, UsageError
 from clean_room_agent.folders import FRESH, abandoned_folders, remove_abandoned, remove_tree
-from clean_room_agent.git.refs import (
-    branch_tip,
-    delete_branch,
-    delete_ref,
-    is_merged,
-    list_refs,
-    using_worktree,
-)
+from clean_room_agent.git.refs import branch_tip, delete_branch, is_merged, using_worktree
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.report.run_list import COLOURS, age, plain_table, size_text
 from clean_room_agent.workspace import Workspace, is_held
@@ -105,7 +98,7 @@ def plan_pruning(site: Site, older_than: timedelta | None, statuses: tuple[str, 
     notes: list[str] = []
     runs: tuple[PrunedRun, ...] = ()
     if site.workspace.raw.exists() and (older_than is not None or statuses):
-        with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
+        with read_record(site.workspace.repo) as conn:
             runs = tuple(_prunable_runs(site, conn, older_than or timedelta(), statuses, notes))
     worktrees = (*_dead_worktrees(site), *_orphaned_worktrees(site))
     found = [(path, True) for path in worktrees] + [(path, False) for path in abandoned_folders()]
@@ -234,8 +227,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> list[str]:
             delete_branch(site.repo, run.branch, run.of.result_commit)
         except (GitError, RepositoryError) as error:
             kept.append(f"kept: {error.message}")
-    for ref in list_refs(site.repo, f"refs/cra/{task_id}/"):
-        delete_ref(site.repo, ref)
+    delete_refs(site.repo, task_id)
     remove_database(site.workspace.session(task_id))
     remove_database(site.workspace.run_copy(task_id))
     for page in (site.workspace.folder / "reports").glob(f"cra-*report-{short_id(task_id)}.*"):

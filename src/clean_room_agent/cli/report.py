@@ -1,6 +1,5 @@
 """`cra report`: write a run as one self-contained HTML page."""
 
-import contextlib
 import os
 import webbrowser
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.leftovers import status_now
 from clean_room_agent.artifacts.names import NEWEST_RUN, short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
 from clean_room_agent.file_contents import atomic_write
@@ -30,7 +29,7 @@ def make_page(workspace: Workspace, run: str, safe: Callable[[str], str]) -> tup
     Raises:
         UsageError: there is no such run.
     """
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         task_id = find_task(conn, run)
         trace = read_trace(conn, task_id)
         if trace.run is not None:

@@ -1,6 +1,5 @@
 """`cra runs`: list the runs of a repository."""
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import as_it_stands
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import paged, sanitized
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.pruning import run_bytes
 from clean_room_agent.db.raw.runs import RunOverview, list_overviews
 from clean_room_agent.git.repository import find_top
@@ -40,7 +39,7 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
     workspace = trusted_workspace(find_top(repo.absolute()))
     found: tuple[RunOverview, ...] = ()
     if workspace.raw.exists():
-        with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        with read_record(workspace.repo) as conn:
             found = tuple(
                 replace(as_it_stands(workspace, entry), size=run_bytes(conn, workspace, entry.task_id))
                 for entry in list_overviews(conn, limit=limit)

@@ -1,6 +1,5 @@
 """`cra show`: look into a run, down to a single prompt."""
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.artifacts.names import NEWEST_RUN, parse_call, row_number, short_id, split_place
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import paged, sanitized
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import open_repository
@@ -219,7 +218,7 @@ def command(where: str, repo: Path, as_json: bool, **flags: Any) -> int:
     wiring.require_record(workspace)
     wanted = WantedSections(**flags)
     run, place = split_place(where)
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         trace = read_trace(conn, find_task(conn, run))
         sections = chosen_sections(conn, workspace, trace, choose(trace, place), wanted)
     if as_json:

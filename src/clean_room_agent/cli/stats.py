@@ -1,6 +1,5 @@
 """`cra stats`: what the calls of all runs cost, how right they were, and where tasks were lost."""
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.safe_console import paged, sanitized
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.json_values import to_shown
 from clean_room_agent.report.stats import render_stats, waterfall_object
 from clean_room_agent.training.credit import waterfall_of
@@ -33,7 +32,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     with (
-        contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn,
+        read_record(workspace.repo) as conn,
         output.ProgressBar("reading runs") as bar,
     ):
         logs = LogAnalysisAPI(conn)

@@ -150,6 +150,11 @@ def get_connection(
     return connect_file(role, path, read_only=read_only)
 
 
+def read_record(repo_path: Path) -> contextlib.closing[sqlite3.Connection]:
+    """The record, to be only read; it is closed at the end. Raises what `get_connection` does."""
+    return contextlib.closing(get_connection("raw", repo_path=repo_path, read_only=True))
+
+
 def _complete_record(record: Path) -> None:
     """Migrate a record of an earlier version, or wait for the process that is just creating it."""
     if _schema_of(record) == 0:
