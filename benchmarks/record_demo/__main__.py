@@ -6,7 +6,6 @@ The oracle knows the right change of the sample project and reads only what each
 a prompt or what fills it changes; a test of the demo fails until then.
 """
 
-import contextlib
 import json
 import tempfile
 from pathlib import Path
@@ -21,7 +20,7 @@ from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solving import SolveRequest, run_solve
 from clean_room_agent.artifacts.names import new_task_id
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import dump_calls
@@ -124,7 +123,7 @@ def server_of(settings: Settings) -> Transport:
 
 def save(workspace: Workspace, task_id: str, target: Path) -> int:
     """The task's calls stand in `target`; how many."""
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         calls = [call for call in list_calls(conn, task_id) if not call.ending.error]
     target.write_text(dump_calls(calls), encoding="utf-8")
     return len(calls)

@@ -8,7 +8,6 @@ end says so once, nothing acknowledged is lost, and after room was made the run 
 is that process.
 """
 
-import contextlib
 import json
 import os
 import random
@@ -21,7 +20,7 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.workspace import Workspace
 from testing.faults.acknowledged import acknowledging, count_rows
 from testing.faults.figures import Effort, Figure
@@ -159,7 +158,7 @@ def _try_one(outcome: Outcome, project: Project, folder: Path, room: int, where:
 
 def _look(outcome: Outcome, project: Project, promised: Mapping[str, int], where: str) -> None:
     outcome.promised = sum(promised.values())
-    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+    with read_record(project.top) as conn:
         faults, rows = record_faults(conn), count_rows(conn)
     missing = sum(max(0, count - rows[name]) for name, count in promised.items())
     outcome.found("lost", missing, where)

@@ -1,6 +1,5 @@
 """The configured server, its key, and the model that it loads while a run does what needs none."""
 
-import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from clean_room_agent.app.model_server import (
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.wiring import router_of
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import TimeSpanRow, find_task, list_time_spans
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.answers import Choice
@@ -107,7 +106,7 @@ def settings_of(project: Project, server: OllamaServer, **models: str) -> Settin
 
 
 def spans(project: Project) -> tuple[TimeSpanRow, ...]:
-    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+    with read_record(project.top) as conn:
         return list_time_spans(conn, find_task(conn, "@"))
 
 

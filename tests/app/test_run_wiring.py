@@ -1,4 +1,3 @@
-import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from clean_room_agent.app.run_wiring import _prompts_go_to, runner_setup, task_o
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.goals import GivenEvidence
 from clean_room_agent.artifacts.outcomes import TimeKind
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import find_task, list_time_spans
 from clean_room_agent.orchestrator.task import Hint, PlanGiven
 
@@ -52,7 +51,7 @@ def test_the_first_line_says_where_prompts_go(url: str, allow_remote: bool, wher
 
 
 def test_what_a_run_does_is_timed(till: Project, solved: str) -> None:
-    with contextlib.closing(get_connection("raw", repo_path=till.top, read_only=True)) as conn:
+    with read_record(till.top) as conn:
         spans = list_time_spans(conn, find_task(conn, solved))
     assert spans[0].kind is TimeKind.START
     assert all(row.began_at <= row.ended_at for row in spans)

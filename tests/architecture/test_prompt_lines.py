@@ -1,6 +1,5 @@
 """Every line of every prompt of a whole run can be traced, and what a context shows of a file is that file's."""
 
-import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from tests.architecture.eventful_run import Eventful
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.prompt_sources import SourcedText
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import list_overviews
 from clean_room_agent.db.rows import Connection
@@ -48,7 +47,7 @@ class Looked(Struct, frozen=True, kw_only=True):
 @pytest.fixture
 def looked(eventful: Eventful) -> Iterator[Looked]:
     top = eventful.project.top
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         (run,) = list_overviews(conn, limit=1)
         calls = tuple(call for call in list_calls(conn, run.task_id) if call.site.call_type != PROBE_NAME)
         yield Looked(conn=conn, trace=read_trace(conn, run.task_id), calls=calls, top=top)

@@ -4,10 +4,12 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from testing.runs.solving import Project
+from testing.runs.solving import Project, Told
 from testing.sandboxes import installed, on_disk
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
@@ -24,6 +26,11 @@ __all__ = ["on_disk"]  # in the place of `tmp_path`
 NOWHERE = "http://127.0.0.1:1"
 
 
+def checked(till: Project, base_url: str, *flags: str, **tables: Mapping[str, Any]) -> Told:
+    till.configure(base_url, **tables)
+    return till.cra("check", *flags)
+
+
 def lines(out: str) -> dict[str, str]:
     """Name -> "ok" or "FAIL", of the printed lines; the last of each name."""
     found = [line.split(maxsplit=1) for line in out.splitlines() if not line.startswith(" ")]
@@ -32,8 +39,7 @@ def lines(out: str) -> dict[str, str]:
 
 def test_where_everything_works_every_line_is_ok_and_the_code_0(till: Project, answers: Knowing) -> None:
     with OllamaServer(answers) as server:
-        till.configure(server.base_url)
-        told = till.cra("check")
+        told = checked(till, server.base_url)
     assert told.code == 0, told.out
     assert set(lines(told.out).values()) == {"ok"}
     assert told.err.count("note: asking ") == 1
@@ -46,8 +52,7 @@ def test_where_everything_works_every_line_is_ok_and_the_code_0(till: Project, a
 
 def test_json_is_one_object_and_nothing_else(till: Project, answers: Knowing) -> None:
     with OllamaServer(answers) as server:
-        till.configure(server.base_url)
-        told = till.cra("check", "--json")
+        told = checked(till, server.base_url, "--json")
     answer = json.loads(told.out)
     assert (answer["ok"], answer["exit_code"], told.code) == (True, 0, 0)
     assert {tuple(check) for check in answer["checks"]} == {("name", "ok", "text", "remedy")}
@@ -62,8 +67,7 @@ def test_without_configuration_the_rest_is_still_checked(till: Project) -> None:
 
 
 def test_without_a_server_the_code_is_3_with_a_remedy(till: Project) -> None:
-    till.configure(NOWHERE)
-    told = till.cra("check", "--json")
+    told = checked(till, NOWHERE, "--json")
     failed = [check for check in json.loads(told.out)["checks"] if not check["ok"]]
     assert told.code == 3
     assert [check["name"] for check in failed] == ["model server"]
@@ -75,8 +79,9 @@ def test_the_server_of_a_role_is_checked_too(till: Project, answers: Knowing) ->
         OllamaServer(answers, models=["thinker:4b"]) as thinker,
         OllamaServer(answers, models=["coder:3b"]) as coder,
     ):
-        till.configure(thinker.base_url, models={"servers": {"coding": {"base_url": coder.base_url}}})
-        told = till.cra("check", "--json")
+        told = checked(
+            till, thinker.base_url, "--json", models={"servers": {"coding": {"base_url": coder.base_url}}}
+        )
         models = till.cra("models")
     found = json.loads(told.out)["checks"]
     assert [line["text"] for line in found if not line["ok"]] == []
@@ -91,8 +96,7 @@ def test_the_server_of_a_role_is_checked_too(till: Project, answers: Knowing) ->
 
 def test_a_model_that_the_server_lacks_is_named(till: Project, answers: Knowing) -> None:
     with OllamaServer(answers, models=["thinker:4b"]) as server:
-        till.configure(server.base_url)
-        told = till.cra("check")
+        told = checked(till, server.base_url)
     assert told.code == 3
     assert "coder:3b" in told.out
     assert "structured answers" not in lines(told.out)
@@ -100,8 +104,7 @@ def test_a_model_that_the_server_lacks_is_named(till: Project, answers: Knowing)
 
 def test_a_server_that_cuts_in_silence_is_found_out(till: Project, answers: Knowing) -> None:
     with OllamaServer(answers, overflow="silent") as server:
-        till.configure(server.base_url)
-        told = till.cra("check")
+        told = checked(till, server.base_url)
     assert told.code == 3
     assert lines(told.out)["window"] == "FAIL"
     assert "allow_truncating_server" in told.out
@@ -109,32 +112,28 @@ def test_a_server_that_cuts_in_silence_is_found_out(till: Project, answers: Know
 
 def test_a_model_that_does_not_keep_to_the_shape_is_told_of(till: Project) -> None:
     with OllamaServer(lambda _: "seven, I think") as server:
-        till.configure(server.base_url)
-        told = till.cra("check")
+        told = checked(till, server.base_url)
     assert told.code == 3
     assert lines(told.out)["structured answers"] == "FAIL"
 
 
 def test_a_model_that_thinks_although_it_is_told_not_to_is_told_of(till: Project) -> None:
     with OllamaServer(lambda _: Answer(thinking="Seven, or is it?")) as server:
-        till.configure(server.base_url)
-        told = till.cra("check")
+        told = checked(till, server.base_url)
     assert told.code == 3
     assert "went into thinking, and no answer followed" in " ".join(told.out.split())
     assert "--reasoning-budget 0" in told.out
 
 
 def test_a_test_command_whose_program_is_missing_is_named(till: Project) -> None:
-    till.configure(NOWHERE, testing={"test_command": "no-such-runner --all"})
-    told = till.cra("check")
+    told = checked(till, NOWHERE, testing={"test_command": "no-such-runner --all"})
     assert told.code == 2
     assert "no-such-runner" in told.out
 
 
 def test_a_test_command_that_waits_for_changes_is_told_before_it_runs(till: Project) -> None:
     (till.top / "package.json").write_text('{"scripts": {"test": "jest --watch"}}')
-    till.configure(NOWHERE, testing={"test_command": "npm test"})
-    told = till.cra("check")
+    told = checked(till, NOWHERE, testing={"test_command": "npm test"})
     assert lines(told.out)["test command"] == "FAIL"
     assert "npm test: it waits for changes (--watch), so it never ends" in " ".join(told.out.split())
 
@@ -151,8 +150,7 @@ def test_a_test_command_that_waits_for_changes_is_told_before_it_runs(till: Proj
 def test_a_test_command_with_an_apostrophe_is_read_as_the_shell_does(
     till: Project, command: str, said: str
 ) -> None:
-    till.configure(NOWHERE, testing={"test_command": command})
-    told = till.cra("check")
+    told = checked(till, NOWHERE, testing={"test_command": command})
     assert lines(told.out)["test command"] == ("FAIL" if said else "ok")
     assert said in told.out
 
@@ -168,8 +166,7 @@ def test_a_server_whose_window_is_smaller_than_configured_is_told_with_its_own(
     till: Project, answers: Knowing
 ) -> None:
     with OpenAiServer(answers, window=8_192) as server:
-        till.configure(server.base_url, models={"provider": "openai"})
-        told = till.cra("check")
+        told = checked(till, server.base_url, models={"provider": "openai"})
     assert told.code == 3
     assert "set context_window = 8192 or less" in told.out
 
@@ -178,16 +175,14 @@ def test_a_server_that_drops_long_prompts_without_a_word_is_found_out(
     till: Project, answers: Knowing
 ) -> None:
     with OpenAiServer(answers, kind="mute", window=16_384) as server:
-        till.configure(server.base_url, models={"provider": "openai"})
-        told = till.cra("check")
+        told = checked(till, server.base_url, models={"provider": "openai"})
     assert told.code == 3
     assert lines(told.out)["window"] == "FAIL"
 
 
 def test_a_server_without_probabilities_is_told_of_and_good_enough(till: Project, answers: Knowing) -> None:
     with OpenAiServer(answers, logprobs=False, window=16_384) as server:
-        till.configure(server.base_url, models={"provider": "openai"})
-        told = till.cra("check")
+        told = checked(till, server.base_url, models={"provider": "openai"})
     assert told.code == 0
     assert "the server gives no token probabilities" in told.out
 
@@ -196,8 +191,7 @@ def test_a_key_that_the_environment_lacks_is_named_and_one_that_it_has_is_sent(
     till: Project, answers: Knowing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with OpenAiServer(answers, window=16_384, key="s3cret") as server:
-        till.configure(server.base_url, models={"provider": "openai", "api_key_env": "CRA_TEST_KEY"})
-        told = till.cra("check")
+        told = checked(till, server.base_url, models={"provider": "openai", "api_key_env": "CRA_TEST_KEY"})
         assert told.code == 2
         assert "there is no environment variable CRA_TEST_KEY" in told.out
         monkeypatch.setenv("CRA_TEST_KEY", "s3cret")

@@ -1,4 +1,3 @@
-import contextlib
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ from tests.db.raw.samples import run as sample_run
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.cli import prune
 from clean_room_agent.cli.prune import Leftover, PrunedRun, PruningPlan, Site, as_object, carry_out, verdict
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import append_orchestrator_run, list_overviews
 from clean_room_agent.execute.implement import IMPLEMENT
@@ -71,7 +70,7 @@ def refs(project: Project) -> list[str]:
 
 
 def faults(project: Project) -> tuple[str, ...]:
-    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+    with read_record(project.top) as conn:
         return record_faults(conn)
 
 
@@ -230,7 +229,7 @@ def test_a_branch_that_was_checked_out_since_is_kept(tmp_path: Path, used: bool)
         record.write(append_orchestrator_run, sample_run())
     if used:
         git(top, "worktree", "add", "-q", str(tmp_path / "other"), branch)
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         (overview,) = list_overviews(conn, limit=1)
     overview = replace(overview, result_commit=tip)
     pruned = PrunedRun(of=overview, status="complete", size=1, branch=branch)

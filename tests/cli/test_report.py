@@ -19,7 +19,7 @@ from tests.report.page.read_page import ReadPage, read_page
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.cli.output import CONTROL
 from clean_room_agent.cli.report import default_place, require_replaceable
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import get_connection, read_record
 from clean_room_agent.db.raw.calls import append_call, list_calls
 from clean_room_agent.db.raw.passes import append_decisions, append_task_run
 from clean_room_agent.db.raw.runs import EventRow, append_event, append_orchestrator_run
@@ -69,7 +69,7 @@ def test_a_solve_is_one_page_whose_prompts_are_whole(solved: tuple[Path, str], t
     before = fingerprint(top)
     page = written(top, tmp_path / "page.html", task)
     assert fingerprint(top) == before
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         calls = [row for row in list_calls(conn, _whole_id(top, task)) if row.site.call_type != "probe"]
     known = [row for row in calls if f"call-{row.id}" in page.calls]
     assert len(known) >= 8
@@ -233,7 +233,7 @@ def _storable(text: str) -> str:
 
 
 def _whole_id(top: Path, task: str) -> str:
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         row = conn.execute(
             "SELECT task_id FROM orchestrator_runs WHERE task_id LIKE ?", (f"{task}%",)
         ).fetchone()

@@ -1,6 +1,5 @@
 """A secret that stands in the code: exact in the record, and in nothing that is shown or written for others."""
 
-import contextlib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from testing.repositories import git
 from testing.runs.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
 
 from clean_room_agent.cli.main import run
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.workspace import Workspace
 
 SECRET = "Tr0ub4dor&3-" + "xK9mP2vL5nQ8"
@@ -98,7 +97,7 @@ def test_exact_shows_all_and_says_nothing(keeper: tuple[Project, str, str, str])
 
 def test_the_record_is_exact(keeper: tuple[Project, str, str, str]) -> None:
     project, _, _, _ = keeper
-    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+    with read_record(project.top) as conn:
         prompts = "".join(row[0] for row in conn.execute("SELECT prompt FROM retrieval_llm_calls"))
     assert SECRET in prompts
     assert TOKEN in prompts

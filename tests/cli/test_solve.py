@@ -1,6 +1,5 @@
 """`cra solve`: its output, its events, how it ends, and what it does on servers of each kind."""
 
-import contextlib
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.resumption import given_to
 from clean_room_agent.artifacts.goals import GivenEvidence
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 
 WHOLE_SUM = "from till.money import split; assert sum(split(100, 3)) == 100"
 KEEPS_CENTS = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
@@ -172,7 +171,7 @@ def test_only_files_that_the_user_names_are_changed_and_all_that_was_given_is_on
     ]
     assert told.recorded.run is not None
     run = told.recorded.run.task_id
-    with contextlib.closing(get_connection("raw", repo_path=till.top, read_only=True)) as conn:
+    with read_record(till.top) as conn:
         assert given_to(conn, run).evidence == GivenEvidence(
             files=("till/receipt.py",), checks=(WHOLE_SUM,), tests=(KEEPS_CENTS,)
         )

@@ -1,6 +1,5 @@
 """The record of one real solve of the demo's sample project, read only."""
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 from msgspec import Struct
 from tests.report.scripted_solve import solved_sample
 
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.trace import RunTrace, read_trace
@@ -27,5 +26,5 @@ class Solved(Struct, frozen=True, kw_only=True):
 @pytest.fixture(scope="session")
 def solved() -> Iterator[Solved]:
     top, run = solved_sample()
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         yield Solved(top=top, conn=conn, trace=read_trace(conn, find_task(conn, run)))

@@ -1,6 +1,5 @@
 """Where failed tasks are lost: exactly what the record was seeded with."""
 
-import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -9,14 +8,14 @@ from testing.seeded_record import CLASSIFIER, Seeded
 from tests.training.conftest import COUNTS
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.training.credit import Waterfall, waterfall_of
 from clean_room_agent.training.logs import LogAnalysisAPI
 
 
 @pytest.fixture
 def logs(seeded: Seeded) -> Iterator[LogAnalysisAPI]:
-    with contextlib.closing(get_connection("raw", repo_path=seeded.top, read_only=True)) as conn:
+    with read_record(seeded.top) as conn:
         yield LogAnalysisAPI(conn)
 
 

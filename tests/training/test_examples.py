@@ -13,7 +13,7 @@ from tests.training.conftest import COUNTS
 
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
-from clean_room_agent.db.connection import get_connection, transaction
+from clean_room_agent.db.connection import get_connection, read_record, transaction
 from clean_room_agent.training.examples import Example, read_examples
 from clean_room_agent.training.logs import LogAnalysisAPI
 
@@ -22,7 +22,7 @@ SOLVED = sum(COUNTS.values()) - COUNTS["unknown"]
 
 @pytest.fixture
 def logs(seeded: Seeded) -> Iterator[LogAnalysisAPI]:
-    with contextlib.closing(get_connection("raw", repo_path=seeded.top, read_only=True)) as conn:
+    with read_record(seeded.top) as conn:
         yield LogAnalysisAPI(conn)
 
 
@@ -106,7 +106,7 @@ def test_a_candidate_that_passed_and_those_that_failed_on_its_prompt_are_pairs(
             ("place b", answer.format(4), AttemptOutcome.APPLIED_AND_PASSED),
             ("place b", answer.format(2), failed),
         )
-    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+    with read_record(top) as conn:
         found = examples(LogAnalysisAPI(conn), asked)
     (good,) = (each for each in found if each.worth == "good")
     (pair,) = good.pairs()

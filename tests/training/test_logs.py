@@ -1,6 +1,5 @@
 """The record of all runs, asked for figures."""
 
-import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +7,7 @@ from testing.seeded_record import Seeded
 from tests.training.conftest import COUNTS
 
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import read_record
 from clean_room_agent.training.gold import gold_of
 from clean_room_agent.training.logs import Agreement, LogAnalysisAPI, is_gold
 
@@ -25,7 +24,7 @@ diff --git a/a.py b/a.py
 
 @pytest.fixture
 def logs(seeded: Seeded) -> Iterator[LogAnalysisAPI]:
-    with contextlib.closing(get_connection("raw", repo_path=seeded.top, read_only=True)) as conn:
+    with read_record(seeded.top) as conn:
         yield LogAnalysisAPI(conn)
 
 

@@ -13,7 +13,7 @@ from testing.record_faults import schema_faults
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
 
 from clean_room_agent import proc
-from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.connection import connect_file, get_connection, read_record
 from clean_room_agent.db.raw import passes
 from clean_room_agent.db.raw.calls import append_call
 from clean_room_agent.db.raw.passes import append_task_run
@@ -34,7 +34,7 @@ OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.connection import connect_file, read_record
 from clean_room_agent.db.raw import pruning
 conn = connect_file("raw", Path(sys.argv[1]))
 conn.set_progress_handler(lambda: None, 0)
@@ -69,7 +69,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def rows(workspace: Workspace, task_id: str) -> dict[str, int]:
     bounds = (task_id, f"{task_id}:", f"{task_id};")
-    with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         return {
             table: conn.execute(f"SELECT count(*) FROM {table} WHERE {condition}", bounds).fetchone()[0]
             for table, condition in ROWS.items()
@@ -105,7 +105,7 @@ def test_what_was_learned_from_a_pruned_run_stays_without_its_prompts(workspace:
     with closing(get_connection("raw", repo_path=workspace.repo)) as conn:
         conn.execute(OLD_FIT)
     prune(workspace, TASK)
-    with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         learned = "SELECT count(*) FROM answer_biases AS b JOIN retrieval_llm_calls AS c ON c.id = b.call_id"
         assert conn.execute(f"{learned} WHERE c.task_id = ?", (MEASUREMENTS,)).fetchone()[0] == 1
         kept = "SELECT c.task_id FROM token_calibrations AS t JOIN retrieval_llm_calls AS c ON c.id = t.newest_call_id"
@@ -113,7 +113,7 @@ def test_what_was_learned_from_a_pruned_run_stays_without_its_prompts(workspace:
 
 
 def test_every_table_that_names_a_task_is_known_to_pruning(workspace: Workspace) -> None:
-    with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         own = {
             table
@@ -148,14 +148,14 @@ def test_the_record_gets_smaller_once_nobody_else_has_it_open(workspace: Workspa
         assert file_bytes(workspace.raw) >= before
     assert compact_record(workspace)
     assert file_bytes(workspace.raw) < before - 150_000
-    with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         assert schema_faults(conn, "raw") == ()
         assert conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert workspace.raw.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_run_takes_the_bytes_of_its_texts(workspace: Workspace) -> None:
-    with closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+    with read_record(workspace.repo) as conn:
         assert 200_000 < run_bytes(conn, workspace, OTHER) < 202_000
         assert run_bytes(conn, workspace, "nobody") == 0
 

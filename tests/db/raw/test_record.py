@@ -4,13 +4,12 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.db.raw.samples import run
 
-from clean_room_agent.db.connection import database_path, get_connection
+from clean_room_agent.db.connection import database_path, read_record
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import EVENTS, EventRow, append_event, append_orchestrator_run, list_events
 from clean_room_agent.db.rows import Connection
@@ -41,7 +40,7 @@ def event(kind: str, task_id: str = "t") -> EventRow:
 
 
 def kinds(repo: Path, task_id: str = "t") -> list[str]:
-    with closing(get_connection("raw", repo_path=repo, read_only=True)) as conn:
+    with read_record(repo) as conn:
         return [row.kind for row in list_events(conn, task_id)]
 
 
