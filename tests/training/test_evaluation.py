@@ -35,7 +35,6 @@ from clean_room_agent.training.dataset import (
 from clean_room_agent.training.evaluation import (
     Arm,
     Asked,
-    Compared,
     Evaluated,
     Heldout,
     HeldoutQuestion,
@@ -46,6 +45,7 @@ from clean_room_agent.training.evaluation import (
     questions_of,
     require_same_answers,
 )
+from clean_room_agent.training.gate import AnswerPair
 
 ANALYSIS = '{"intent": "i", "areas": ["a.py", "b.py"], "keywords": [], "symbols": ["f", "g"]}'
 EDIT = """\
@@ -77,7 +77,7 @@ def arm(
 
 def compared(
     prompt: Prompt[Any, Any], rows: list[TrainingRow], base: str, candidate: str | RawAnswer
-) -> Compared:
+) -> tuple[tuple[AnswerPair, ...], dict[str, str]]:
     questions = questions_of(prompt, rows).questions
     first, second = arm("b:1", prompt, lambda _: base)[0], arm("c:1", prompt, lambda _: candidate)[0]
     return compare(prompt, questions, first, second, pass_id="p", progress=lambda _done, _total: None)
@@ -86,8 +86,8 @@ def compared(
 def compared_edits(questions: Sequence[HeldoutQuestion], said: str) -> list[float]:
     """What the answer is worth to each of them."""
     right, other = arm("b:1", IMPLEMENT, lambda _: EDIT)[0], arm("c:1", IMPLEMENT, lambda _: said)[0]
-    found = compare(IMPLEMENT, questions, right, other, pass_id="p", progress=lambda _done, _total: None)
-    return [each.candidate.value for each in found.pairs]
+    pairs, _ = compare(IMPLEMENT, questions, right, other, pass_id="p", progress=lambda _done, _total: None)
+    return [each.candidate.value for each in pairs]
 
 
 def test_a_question_is_asked_word_for_word_of_the_named_model_and_greedily() -> None:
@@ -106,7 +106,7 @@ def test_a_question_is_asked_word_for_word_of_the_named_model_and_greedily() -> 
 def test_a_verdict_is_the_probability_of_its_first_word() -> None:
     likely = TokenChoice(token="read", top=(("read", -0.5), ("change", -1.5), ("skip", -3.0)))
     said = RawAnswer(request_body="{}", text="read", tokens=(likely,))
-    (pair,) = compared(PIECE_JUDGMENT, [row(PIECE_JUDGMENT, "change")], "skip", said).pairs
+    (pair,), _ = compared(PIECE_JUDGMENT, [row(PIECE_JUDGMENT, "change")], "skip", said)
     assert pair.truth is True
     assert pair.base.yes == 0.0
     assert pair.candidate.yes == pytest.approx(0.2537, abs=1e-3)
@@ -115,7 +115,7 @@ def test_a_verdict_is_the_probability_of_its_first_word() -> None:
 
 def test_an_analysis_is_worth_the_share_of_names_it_finds() -> None:
     half = '{"intent": "", "areas": ["a.py"], "keywords": [], "symbols": ["g", "other"]}'
-    (pair,) = compared(TASK_ANALYSIS, [row(TASK_ANALYSIS, ANALYSIS)], half, "no JSON").pairs
+    (pair,), _ = compared(TASK_ANALYSIS, [row(TASK_ANALYSIS, ANALYSIS)], half, "no JSON")
     assert (pair.base.value, pair.base.readable) == (0.5, True)
     assert (pair.candidate.value, pair.candidate.readable) == (0.0, False)
 
@@ -125,7 +125,7 @@ def test_a_plan_is_worth_the_share_of_files_it_names() -> None:
     named = META_PLAN.parse(plan)
     files = [path for part in named.parts for path in part.files]  # type: ignore[union-attr]
     less = plan.replace(f'"{files[0]}"', '"elsewhere.py"')
-    (pair,) = compared(META_PLAN, [row(META_PLAN, plan)], plan, less).pairs
+    (pair,), _ = compared(META_PLAN, [row(META_PLAN, plan)], plan, less)
     assert pair.base.value == 1.0
     assert pair.candidate.value == pytest.approx(1 - 1 / len(set(files)))
 
@@ -150,7 +150,7 @@ def gap(before: str, wanted: str, behind: str) -> TrainingRow:
 def test_the_text_of_a_gap_is_worth_whether_it_stood_there(
     wanted: str, behind: str, said: str | RawAnswer, value: float, readable: bool
 ) -> None:
-    (pair,) = compared(FILL, [gap("def f(a, b):\n    return", wanted, behind)], "nothing\n", said).pairs
+    (pair,), _ = compared(FILL, [gap("def f(a, b):\n    return", wanted, behind)], "nothing\n", said)
     assert (pair.base.value, pair.candidate.value) == (0.0, value)
     assert pair.candidate.readable is readable
 
@@ -180,7 +180,7 @@ def test_a_question_is_not_older_than_what_its_own_repository_taught(tmp_path: P
 )
 def test_a_definition_is_worth_whether_it_stood_there(said: str, value: float) -> None:
     wanted = "```python\ndef f(a):\n    return a + 1\n```"
-    (pair,) = compared(FUNCTION, [row(FUNCTION, wanted)], "def g():\n    pass", said).pairs
+    (pair,), _ = compared(FUNCTION, [row(FUNCTION, wanted)], "def g():\n    pass", said)
     assert (pair.base.value, pair.candidate.value) == (0.0, value)
 
 
@@ -217,7 +217,7 @@ def test_what_cannot_be_scored_is_left_out_with_its_reason(tmp_path: Path) -> No
 def test_a_model_is_recognised_by_its_answers() -> None:
     rows = [row(TASK_ANALYSIS, ANALYSIS, f"question {number}") for number in range(8)]
     questions = questions_of(TASK_ANALYSIS, rows).questions
-    known = compared(TASK_ANALYSIS, rows, ANALYSIS, ANALYSIS).fingerprints
+    _, known = compared(TASK_ANALYSIS, rows, ANALYSIS, ANALYSIS)
     assert len(known) == 5
     same, seen = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS)
     require_same_answers(TASK_ANALYSIS, questions, same, known, pass_id="p")
@@ -237,16 +237,17 @@ def test_an_answer_that_must_be_repaired_counts_as_unreadable_and_costs_its_repa
     client = model_client(transport, MemorySink(), config=models_config(), timer=lambda: float(next(clock)))
     questions = questions_of(SCOPE_JUDGMENT, [row(SCOPE_JUDGMENT, "yes")]).questions
     base, right = Arm(tag="b:1", models=client), arm("c:1", SCOPE_JUDGMENT, lambda _: "yes")[0]
-    found = compare(SCOPE_JUDGMENT, questions, base, right, pass_id="p", progress=lambda _done, _total: None)
-    (pair,) = found.pairs
+    (pair,), found = compare(
+        SCOPE_JUDGMENT, questions, base, right, pass_id="p", progress=lambda _done, _total: None
+    )
     assert (pair.base.readable, pair.candidate.readable) == (False, True)
     assert len(transport.requests) == 2
     assert pair.base.latency_ms >= 2 * 5000
-    assert found.fingerprints == {pair.key: "yes"}
-    swapped = compare(
+    assert found == {pair.key: "yes"}
+    _, swapped = compare(
         SCOPE_JUDGMENT, questions, right, base, pass_id="q", progress=lambda _done, _total: None
     )
-    assert swapped.fingerprints == {}
+    assert swapped == {}
 
 
 EMPTY = '{"intent": "", "areas": [], "keywords": [], "symbols": []}'

@@ -1,10 +1,8 @@
 """Applies a run's result to the working tree, and undoes that."""
 
-from msgspec import Struct
-
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.names import short_id
-from clean_room_agent.artifacts.outcomes import EventKind, RunStatus
+from clean_room_agent.artifacts.outcomes import EventKind
 from clean_room_agent.db.raw import runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task, get_orchestrator_run
@@ -14,19 +12,10 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.workspace import Workspace, tree_lock
 
 
-class AppliedResult(Struct, frozen=True, kw_only=True):
-    """What was applied, or undone."""
-
-    task_id: str
-    status: RunStatus
-    reason: str
-    """Why the run is not complete; "" if it is."""
-    paths: tuple[str, ...]
-    """The changed ones."""
-
-
-def apply_run(workspace: Workspace, run: str, *, undo: bool) -> AppliedResult:
-    """Apply the result of `run` to the working tree, or `undo` that.
+def apply_run(
+    workspace: Workspace, run: str, *, undo: bool
+) -> tuple[runs.OrchestratorRunRow, tuple[str, ...]]:
+    """Apply the result of `run` to the working tree, or `undo` that; returns the run and the changed paths.
 
     Raises:
         UsageError: there is no such run, it has no result, or it was discarded.
@@ -48,7 +37,7 @@ def apply_run(workspace: Workspace, run: str, *, undo: bool) -> AppliedResult:
         repository = open_repository(workspace.repo)
         base, commit = row.snapshot_commit, row.result_commit
         paths = bring(repository, record, task_id, base=base, commit=commit, undo=undo)
-        return AppliedResult(task_id=task_id, status=row.status, reason=row.reason, paths=paths)
+        return row, paths
 
 
 def bring(

@@ -24,21 +24,14 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     """
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
-    done = apply_run(workspace, run, undo=undo)
-    paths = done.paths
-    if not undo and done.status is not RunStatus.COMPLETE:
-        output.aside(f"run {short_id(done.task_id)} is {done.status}: {done.reason}")
+    row, paths = apply_run(workspace, run, undo=undo)
+    if not undo and row.status is not RunStatus.COMPLETE:
+        output.aside(f"run {short_id(row.task_id)} is {row.status}: {row.reason}")
     if as_json:
         key = "taken_back" if undo else "applied"
-        output.answer_json({"task_id": done.task_id, "status": done.status.value, key: paths})
-    elif undo:
-        output.answer(
-            "\n".join(f"put back {path}" for path in paths)
-            or f"nothing to do: run {short_id(done.task_id)} is not applied"
-        )
-    else:
-        output.answer(
-            "\n".join(f"changed {path}" for path in paths)
-            or f"nothing to do: run {short_id(done.task_id)} is applied already"
-        )
+        output.answer_json({"task_id": row.task_id, "status": row.status.value, key: paths})
+        return 0
+    did, state = ("put back", "not applied") if undo else ("changed", "applied already")
+    lines = [f"{did} {path}" for path in paths] or [f"nothing to do: run {short_id(row.task_id)} is {state}"]
+    output.answer("\n".join(lines))
     return 0

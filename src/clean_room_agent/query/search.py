@@ -349,9 +349,9 @@ class FieldScores:
     def __init__(self, conn: Connection, history: CommitHistory) -> None:
         self._postings = postings.Postings(conn)
         self._history = history
-        lengths = postings.read_lengths(conn)
-        self.files = len(lengths.by_file)
-        mean = (*lengths.mean, history.mean_length(self.files))
+        by_file, means = postings.read_lengths(conn)
+        self.files = len(by_file)
+        mean = (*means, history.mean_length(self.files))
         self._norms = {
             file_id: tuple(
                 weight / (1 - b + b * length / average) if average else weight
@@ -359,7 +359,7 @@ class FieldScores:
                     FIELD_WEIGHTS, LENGTH_WEIGHTS, (*values, history.length(file_id)), mean, strict=True
                 )
             )
-            for file_id, values in lengths.by_file.items()
+            for file_id, values in by_file.items()
         }
 
     def rarity(self, term: str) -> float:

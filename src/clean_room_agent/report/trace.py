@@ -184,8 +184,8 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
             refinements=refinements[row.task_id],
             recoveries=recoveries[row.task_id],
             plan_decisions=plan_decisions[row.task_id],
-            context_of=_last_detail(told[row.task_id], {EventKind.CONTEXT_OF}),
-            not_chosen=_last_detail(told[row.task_id], {EventKind.NOT_CHOSEN}),
+            context_of=_last_detail(told[row.task_id], EventKind.CONTEXT_OF),
+            not_chosen=_last_detail(told[row.task_id], EventKind.NOT_CHOSEN),
         )
         for row in (*recorded, *(_rows_of_calls_alone(calls, recorded) if run is not None else ()))
     ]
@@ -311,9 +311,9 @@ def _rows_of_calls_alone(
     ]
 
 
-def _last_detail(events: Sequence[EventRow], kinds: set[EventKind]) -> str:
-    """The detail of the last event of these kinds; "" if there is none."""
-    return next((event.detail for event in reversed(events) if event.kind in kinds), "")
+def _last_detail(events: Sequence[EventRow], kind: EventKind) -> str:
+    """The detail of the last event of this kind; "" if there is none."""
+    return next((event.detail for event in reversed(events) if event.kind == kind), "")
 
 
 def _pass_place(pass_id: str, order: rows.PassRow | None, attempts: Sequence[rows.AttemptRow]) -> str:

@@ -86,14 +86,6 @@ class Heldout(Struct, frozen=True, kw_only=True):
     """How many questions have answers of which some aspect cannot be scored here, by that aspect."""
 
 
-class Compared(Struct, frozen=True, kw_only=True):
-    """Both arms' answers, paired, and the candidate's first readable answers, word for word."""
-
-    pairs: tuple[AnswerPair, ...]
-    fingerprints: dict[str, str]
-    """Row id -> answer."""
-
-
 class Material(Struct, frozen=True, kw_only=True):
     """The held-out questions of a dataset for one prompt."""
 
@@ -210,8 +202,10 @@ def compare(
     *,
     pass_id: str,
     progress: Callable[[int, int], None],
-) -> Compared:
-    """Ask the base all questions, then the candidate: a server may have to unload one for the other. Questions with a
+) -> tuple[tuple[AnswerPair, ...], dict[str, str]]:
+    """Both arms' answers, paired, and the candidate's first readable answers, word for word, by row id.
+
+    The base is asked all questions, then the candidate: a server may have to unload one for the other. Questions with a
     common beginning follow each other, so that a server's cache serves it.
 
     Raises:
@@ -241,7 +235,7 @@ def compare(
         for question, (scored, text) in zip(questions, answered[1], strict=True)
         if scored.readable
     ]
-    return Compared(pairs=pairs, fingerprints=dict(said[:FINGERPRINTS]))
+    return pairs, dict(said[:FINGERPRINTS])
 
 
 def require_same_answers(
@@ -399,8 +393,7 @@ def evaluate_adapter(
     def answers(
         each: Asked, questions: Sequence[HeldoutQuestion]
     ) -> tuple[tuple[AnswerPair, ...], Mapping[str, str]]:
-        found = compare(each.prompt, questions, each.base, each.candidate, pass_id=task_id, progress=progress)
-        return found.pairs, found.fingerprints
+        return compare(each.prompt, questions, each.base, each.candidate, pass_id=task_id, progress=progress)
 
     def scored(each: Asked) -> Sequence[AnswerPair]:
         validation, test = (

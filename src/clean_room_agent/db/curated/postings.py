@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from msgspec import Struct
-
 BUCKET = 64
 """Files of a row."""
 FIELDS = ("path", "symbols", "docstrings", "comments", "body")
@@ -74,13 +72,6 @@ class FileChunks(NamedTuple):
             end = at + 3 + low + (high << 16)
             yield place, self.numbers[at + 3 : end]
             at = end
-
-
-class FieldLengths(Struct, frozen=True, kw_only=True):
-    """Field lengths of all files, and their means over all files, in the order of `FIELDS`."""
-
-    by_file: dict[int, tuple[int, ...]]
-    mean: tuple[float, ...]
 
 
 class Postings:
@@ -173,14 +164,14 @@ def _put_rows(
     conn.executemany(PUT_BUCKET, [row for row in buckets if row[1]])
 
 
-def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
-    """The field lengths of all files."""
+def read_lengths(conn: sqlite3.Connection) -> tuple[dict[int, tuple[int, ...]], tuple[float, ...]]:
+    """The field lengths of all files, by id, and their means over all files, in the order of `FIELDS`."""
     cursor = conn.cursor()
     cursor.row_factory = None
     by_file = {row[0]: row[1:] for row in cursor.execute(LENGTHS)}
     count = max(len(by_file), 1)
     sums = [sum(column) for column in zip(*by_file.values(), strict=True)] or [0] * len(FIELDS)
-    return FieldLengths(by_file=by_file, mean=tuple(total / count for total in sums))
+    return by_file, tuple(total / count for total in sums)
 
 
 def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
