@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
-from msgspec import Struct
 
 from clean_room_agent.cli.output import Display, fitted, visible
 from clean_room_agent.errors import (
     CraError,
+    Interrupted,
     RecordError,
     RepositoryError,
     UsageError,
@@ -150,13 +150,13 @@ def run(args: Sequence[str] | None = None) -> int:
     try:
         result: Any = cra.main(args=words, prog_name="cra", standalone_mode=False, obj=display)
     except (click.Abort, KeyboardInterrupt):
-        result = Reported(message="interrupted", exit_code=130)
+        result = Interrupted("interrupted")
     except SystemExit:
         # click ends so where a pipe breaks, as if nobody read the output, which never raises that (`streams.Output`).
-        result = Reported(message="this is a bug in cra: a process that it talked to has ended", exit_code=1)
+        result = CraError("this is a bug in cra: a process that it talked to has ended")
     except Exception as error:  # noqa: BLE001 - a bug is reported, never shown as a traceback
         result = _report_for(error, display)
-    if isinstance(result, Reported):
+    if isinstance(result, CraError):
         _print_report(result, display, as_json="--json" in words and not display.answered)
         result = result.exit_code
     if note := display.note():
@@ -164,16 +164,8 @@ def run(args: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-class Reported(Struct, frozen=True, kw_only=True):
-    """An error as the user sees it."""
-
-    message: str
-    hint: str = ""
-    exit_code: int
-
-
-def _report_for(error: Exception, display: Display) -> "Reported | int":
-    """How an exception is reported; the exit code alone if there is nothing to say."""
+def _report_for(error: Exception, display: Display) -> CraError | int:
+    """The error as the user sees it; the exit code alone if there is nothing to say."""
     match error:
         case click.exceptions.Exit():
             return error.exit_code
@@ -181,12 +173,12 @@ def _report_for(error: Exception, display: Display) -> "Reported | int":
             error.show()
             return 2
         case click.ClickException():
-            return Reported(message=error.format_message(), hint=_where_to_read(error), exit_code=2)
+            return UsageError(error.format_message(), hint=_where_to_read(error))
     known = error if isinstance(error, CraError) else _explain_error(error, display)
     if known is not None:
-        return Reported(message=known.message, hint=known.hint, exit_code=known.exit_code)
+        return known
     message = f"this is a bug in cra: {type(error).__name__}: {error}"
-    return Reported(message=message, hint=_write_traceback(error, display), exit_code=1)
+    return CraError(message, hint=_write_traceback(error, display))
 
 
 def _explain_error(error: Exception, display: Display) -> CraError | None:
@@ -267,7 +259,7 @@ def with_repo(hint: str, repo: Path | None) -> str:
     return named.sub(lambda match: match[0] if "--help" in match[0] else match[0] + there, hint)
 
 
-def _print_report(told: Reported, display: Display, *, as_json: bool) -> None:
+def _print_report(told: CraError, display: Display, *, as_json: bool) -> None:
     from clean_room_agent.cli.streams import failure_of
 
     try:
