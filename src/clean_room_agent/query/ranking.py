@@ -167,14 +167,11 @@ class SearchHit(Struct, frozen=True, kw_only=True):
 class Ranking:
     """Ranks the files of one state of the index."""
 
-    def __init__(self, conn: Connection, *, skip_newest: int = 0) -> None:
-        """`skip_newest`: so many of the newest commits are left out, so that their messages can serve as tasks when the ranking
-        is measured.
-        """
+    def __init__(self, conn: Connection) -> None:
         self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
         self._kinds = {file_id: kind_of(path) for file_id, path in self._paths.items()}
-        self._history = CommitHistory(conn, skip_newest=skip_newest)
+        self._history = CommitHistory(conn)
         self._fields = FieldScores(conn, self._history)
         self._names = NameIndex(conn, self._paths)
         self._chunks = ChunkScores(conn)

@@ -91,10 +91,9 @@ class Vote(Struct):
 class CommitHistory:
     """The commits of one state of the index, by position, newest first; one of n files counts 1/sqrt(n) for each."""
 
-    def __init__(self, conn: Connection, *, skip_newest: int = 0) -> None:
-        """`skip_newest`: so many of the newest commits are left out, as if they had not been made."""
+    def __init__(self, conn: Connection) -> None:
         self._conn = conn
-        commits = list(list_said(conn))[skip_newest:]
+        commits = list(list_said(conn))
         self._ids = [commit.id for commit in commits]
         self._text = "\n".join(commit.terms for commit in commits)
         self._starts = list(accumulate((len(commit.terms) + 1 for commit in commits), initial=0))[:-1]
