@@ -155,11 +155,7 @@ def read_jobs(
 def _parse_job(
     line: str, number: int, folder: Path, repo: Path, batch: str, overrides: Overrides, *, retry: bool
 ) -> BatchJob:
-    """The job of the line; paths in it are relative to `folder`.
-
-    Raises:
-        CraError: the line is invalid.
-    """
+    """The job of the line; paths in it are relative to `folder`. Raises CraError if the line is invalid."""
     read = _task_line(line)
     top = _configured_top(folder / read.repo if read.repo is not None else repo, overrides)
     workspace = workspace_of(top)

@@ -91,11 +91,7 @@ def require_ready(
 
 
 def _has_gpu(machine: Machine) -> bool:
-    """Whether the trainer's Python has a GPU.
-
-    Raises:
-        UsageError: it lacks a library.
-    """
+    """Whether the trainer's Python has a GPU. Raises UsageError if it lacks a library."""
     said = _run_once((machine.python, "-c", PROBE, machine.device), hint=EXTRA_HINT)
     found = json.loads(said.rpartition("@")[2])
     if found["missing"]:
@@ -107,12 +103,7 @@ def _has_gpu(machine: Machine) -> bool:
 def _require_server(
     settings: Settings, models: ModelsConfig, base: Path, server: str
 ) -> tuple[str, Path | None]:
-    """The llama-server to start for the gate ("": none is), and the base's GGUF file, if one is needed.
-
-    Raises:
-        UsageError: the server does not support adapters, or something that it needs is missing.
-        ModelError: it cannot be asked, or lacks a model.
-    """
+    """The llama-server to start for the gate ("": none is), and the base's GGUF file, if one is needed."""
     wiring.require_models(settings, wiring.live_transport)
     kind = "Ollama" if models.provider == "ollama" else open_server(models).version()
     if kind.startswith("vLLM"):

@@ -142,11 +142,7 @@ def plant(
 
 
 def _learn_from_tests(source: Source, folder: Path, settings: Settings) -> Learned:
-    """What passing tests of the commit run.
-
-    Raises:
-        ConfigError: none passes, or they cannot be run.
-    """
+    """What passing tests of the commit run. Raises ConfigError if none passes, or they cannot be run."""
     key = json.dumps([source.name, source.head, source.tests, settings.data.get("sandbox")], sort_keys=True)
     file = folder / "learned" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     if file.exists():

@@ -345,9 +345,7 @@ def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
 def _apply_result(
     repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
-    """Apply the result; returns the applied paths (None if something fails in the result, or it changed nothing), and the
-    refusal.
-    """
+    """The applied paths (None if something fails in the result, or it changed nothing), and the refusal."""
     result = solved.result
     if result.status not in WHOLE or not solved.result_commit:
         return None, None

@@ -158,13 +158,7 @@ def _serve_adapter(parts: OpenAdapters, row: AdapterRow, base_gguf: Path | None)
 
 
 def _open_clone(stack: contextlib.ExitStack, path: Path) -> Clone:
-    """The clone at the path, with its tests if its configuration names them. Its worktree is removed with `stack`.
-
-    Raises:
-        RepositoryError: there is no repository.
-        UsageError: its configuration is not the user's own, or invalid.
-        ConfigError: it configures a sandbox that is not possible.
-    """
+    """The clone at the path, with its tests if its configuration names them. Its worktree is removed with `stack`."""
     repo = open_repository(path)
     workspace = wiring.workspace_of(repo.top)
     settings = load_settings(workspace.config, Overrides()) if workspace.config.exists() else None

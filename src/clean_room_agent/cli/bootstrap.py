@@ -170,11 +170,7 @@ def command(
 def _open_sources(
     repositories: Sequence[str], manifest: Path | None, exclude: Path | None, clones: Path
 ) -> "tuple[tuple[Source, ...], Exclusions, tuple[str, ...]]":
-    """The repositories, what is excluded, and the names of the repositories that are.
-
-    Raises:
-        UsageError: no repository is named, or one cannot be opened.
-    """
+    """The repositories, what is excluded, and the names of the repositories that are."""
     from clean_room_agent.training import commit_sources
 
     listed = [commit_sources.Listed(source=name) for name in repositories]

@@ -93,11 +93,7 @@ def _curate_dataset(
     trainer: str,
     bar: output.ProgressBar,
 ) -> "tuple[Curated, TrainingPlan, int]":
-    """Make a dataset from the record, and store its plan there if it is new: the outcome, the plan and its number.
-
-    Raises:
-        UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
-    """
+    """Make a dataset from the record, and store its plan there if it is new: the outcome, the plan and its number."""
     require_extras("data")
     from clean_room_agent.redaction import Redactor, secret_values
     from clean_room_agent.training.curate import curate
@@ -137,11 +133,7 @@ def _curate_dataset(
 def _plan_for(
     record: Record, router: ModelRouter, given: str | None, target: str | None
 ) -> "tuple[TrainingPlan, int]":
-    """The plan, and its number in the record; 0 if it is not recorded yet.
-
-    Raises:
-        UsageError: there is no such plan, or it is for an unknown prompt.
-    """
+    """The plan, and its number in the record; 0 if it is not recorded yet."""
     from clean_room_agent.training.train_plan import default_plan, plan_of, read_plan
 
     if given is None:

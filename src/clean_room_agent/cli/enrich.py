@@ -167,10 +167,7 @@ def _promote_descriptions(workspace: Workspace, settings: Settings, access: wiri
 def _watch_answers(answers: Iterator[Described], total: int, model: str, *, verbose: bool) -> list[Described]:
     """The files that were asked about, after showing their progress: how many are done, and how long the rest will take.
 
-    A file without a description is named at once; with `verbose`, every file.
-
-    Raises:
-        Interrupted: Ctrl-C was pressed.
+    A file without a description is named at once; with `verbose`, every file. Raises Interrupted on Ctrl-C.
     """
     done: list[Described] = []
     began = time.monotonic()

@@ -211,9 +211,7 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
 
 
 def _sandbox_mode(given: SandboxMode | None, answers: Answers) -> SandboxMode:
-    """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
-    each run.
-    """
+    """The given mode; else "bwrap" if it works; else "none" if the user agrees; else "auto", which decides at each run."""
     if given is not None:
         return given
     found = sandbox_line("bwrap")

@@ -73,11 +73,7 @@ def show(found: Retrieved, rows: tuple[DecisionRow, ...], form: str) -> None:
 
 
 def _retrieval_settings(workspace: Workspace, overrides: Overrides, *, use_model: bool) -> Settings:
-    """The settings that a retrieval needs; without a model, no configuration is needed.
-
-    Raises:
-        ConfigError: something is missing.
-    """
+    """The settings that a retrieval needs; without a model, no configuration is needed."""
     if not use_model:
         return wiring.offline_settings(workspace, overrides, output.aside)
     if not workspace.config.exists():

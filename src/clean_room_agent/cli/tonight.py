@@ -125,11 +125,7 @@ def command(
 
 
 def _require_consent(*, yes: bool) -> None:
-    """Ask at a terminal; elsewhere, giving the command is consent.
-
-    Raises:
-        UsageError: the answer is no.
-    """
+    """Ask at a terminal; elsewhere, giving the command is consent. Raises UsageError if the answer is no."""
     if not yes and sys.stdin.isatty() and not click.confirm("begin?", default=True, err=True):
         raise UsageError("nothing was begun", hint="fewer --faults or --hours make it shorter")
 

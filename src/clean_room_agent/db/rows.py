@@ -150,11 +150,7 @@ class Table(Generic[RowT]):
         return to_json(value)
 
     def _decode_row(self, row: tuple[Any, ...]) -> RowT:
-        """The row, typed.
-
-        Raises:
-            RecordError: a column holds a value that this program never writes.
-        """
+        """The row, typed. Raises RecordError if a column holds a value that this program never writes."""
         own: dict[str, Any] = {}
         parts: dict[str, dict[str, Any]] = {name: {} for name in self._part_types}
         for (column, (part, field)), value in zip(self._column_places.items(), row, strict=True):

@@ -204,12 +204,7 @@ class RequestSender:
         return found
 
     def _served_window(self, model: ModelConfig) -> int | None:
-        """The window that the server gives the model, if it says.
-
-        Raises:
-            WindowExceeded: it is smaller than configured.
-            ModelError: the server cannot be asked.
-        """
+        """The window that the server gives the model, if it says. Raises WindowExceeded if it is smaller than configured."""
         served = self._ask_when_free(lambda: self._transport.window(model.tag))
         if served is not None and served < model.window:
             raise small_window_error(served, model.tag, model.window)
@@ -285,11 +280,7 @@ class RequestSender:
                 return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
 
     def _ask_when_free(self, ask: Callable[[], AskedT]) -> AskedT:
-        """What `ask` finds out, as soon as the server is not too busy to say.
-
-        Raises:
-            ModelError: that of the last try.
-        """
+        """What `ask` finds out, as soon as the server is not too busy to say; the last try's error passes."""
         wait = self._retry_waits(0)
         while True:
             try:

@@ -198,11 +198,7 @@ def with_licences(examples: Iterable[Example]) -> list[Example]:
 
 
 def _mined_rows(record: Record, plan: TrainingPlan, logged: int) -> list[TrainingRow]:
-    """As many rows from other repositories' histories as the plan asks for, from the newest dataset that has any.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """As many rows from other histories as the plan asks for, from the newest dataset with any; UsageError if none has."""
     found = record.write(list_datasets_of_stage, plan.target, "synthetic")
     if not found:
         raise UsageError(

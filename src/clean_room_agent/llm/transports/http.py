@@ -472,11 +472,7 @@ class HttpServer:
 
 
 def _bounded_bytes(response: httpx.Response) -> Iterator[bytes]:
-    """The bytes of a streamed answer.
-
-    Raises:
-        LineTooLongError: they are compressed, or too many.
-    """
+    """The bytes of a streamed answer. Raises LineTooLongError if they are compressed, or too many."""
     if _is_compressed(response):
         raise LineTooLongError("it sent compressed bytes")
     taken = 0

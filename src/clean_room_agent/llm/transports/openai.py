@@ -253,11 +253,7 @@ class OpenAiTransport(ModelServer):
         return None if found is None else (name, found)
 
     def _fill_request(self, request: ChatRequest, gap: Gap) -> tuple[str, dict[str, Any]]:
-        """The path that fills gaps on this server, and the body for it.
-
-        Raises:
-            ModelError: it cannot be asked what it is.
-        """
+        """The path that fills gaps on this server, and the body for it. Raises ModelError if it does not tell what it is."""
         if not self._owners:
             self._list_models()
         path = INFILL if "llamacpp" in self._owners else "/v1/completions"
