@@ -30,9 +30,7 @@ WINDOW = 16_384
 
 
 def remove_earlier() -> tuple[Path, ...]:
-    """Remove the folders of this user's earlier demos, except those in which a process works; returns the removed ones.
-    Folders that cannot be removed stay, without an error.
-    """
+    """Remove this user's earlier demos that no process works in, as far as that is possible; returns the removed folders."""
     gone = []
     for home in sorted(Path(tempfile.gettempdir()).glob("cra-demo-????????")):
         with contextlib.suppress(OSError):

@@ -269,9 +269,7 @@ def require_model(server: FoundServer, tag: str) -> None:
 
 
 def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
-    """The largest usual window that suits all the models, in tokens. None if the server sets the window itself and does
-    not report it.
-    """
+    """The largest usual window that suits all the models, in tokens; None if the server has its own and does not tell it."""
     transport = server.open()
     fixed = server.models_table["provider"] == "openai"
     lengths: list[int | None] = []
@@ -333,9 +331,7 @@ def _server_from_table(table: dict[str, Any]) -> ModelServer:
 
 
 def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
-    """(coding, reasoning) among the models that the server has and runs itself: a coder for code if there is one. None
-    if there are no models.
-    """
+    """(coding, reasoning) among the models that the server runs itself: for code, a coder if it has one; None without any."""
     tags = [model.tag for model in models if "embed" not in model.tag and not model.forwards_to]
     if not tags:
         return None

@@ -58,9 +58,7 @@ def open_server(models: ModelsConfig) -> ModelServer:
 
 
 class ServerOfEachModel:
-    """The servers of the roles as one: each model is asked at the server of its role, and one of `[models.overrides]` at
-    that of its prompt's role.
-    """
+    """The servers of the roles as one: each model is asked at that of its role, an override at that of its prompt's role."""
 
     live = True
 

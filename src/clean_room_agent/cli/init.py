@@ -231,9 +231,7 @@ def _unreached_server_table(wanted: discovery.WantedServer) -> dict[str, Any]:
 
 
 def offer_ignored(workspace: Workspace, answers: Answers) -> None:
-    """Name the ignored files that code imports, which tests lack; a person at the terminal may have them written into
-    `.worktreeinclude`.
-    """
+    """Name the ignored files that code imports, which tests lack; a person may have `.worktreeinclude` name them."""
     needed = ignored_imports(workspace.repo)
     if not needed:
         return

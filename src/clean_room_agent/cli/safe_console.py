@@ -107,9 +107,7 @@ LESS = "FRX"
 
 @contextlib.contextmanager
 def paged() -> Iterator[Console]:
-    """The console for answers; at a terminal, the output is shown at the end, in the user's pager if it is longer than
-    the screen.
-    """
+    """The console for answers; at a terminal, what is longer than the screen is shown in the user's pager."""
     console = answers_console()
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         yield console

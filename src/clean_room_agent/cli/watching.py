@@ -34,9 +34,7 @@ MAX_DIFF_LINES = 40
 def watching(
     events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
 ) -> Iterator[Observer]:
-    """An observer of a run that updates the terminal, the file of events if there is one, and with `verbose` prints
-    calls.
-    """
+    """An observer of a run that updates the terminal, writes `events`, and with `verbose` prints calls."""
     console = progress_console()
     view = TerminalView(console)
     display = current_display()  # events come from other threads, which have no context of click

@@ -65,9 +65,7 @@ def file_of(conn: sqlite3.Connection) -> Path:
 
 
 def fault_hint(error: BaseException, path: Path) -> str:
-    """What to do about an error of the machine at `path`: free space if the disk is so full that this explains it; "" if nothing
-    is known.
-    """
+    """What to do about an error of the machine at `path`, such as to free space on a full disk; "" if nothing is known."""
     import shutil  # noqa: PLC0415 - loads compression modules, and is needed only where something failed
 
     free = shutil.disk_usage(next(place for place in (path, *path.parents) if place.exists())).free

@@ -263,9 +263,7 @@ class ModelsConfig(ConfigSlice, frozen=True, kw_only=True):
         return structs.replace(self, servers=NO_SERVERS, **({"api_key_env": None} | given))
 
     def at(self, tag: str, role: Role) -> "ModelsConfig":
-        """The configuration of the server at which a prompt of this role asks the model: that of the model's own role, if it
-        has one.
-        """
+        """The configuration of the server at which a prompt of this role asks the model: of the model's own role, if any."""
         own = (one for one in ROLES if tag in {self.tag_of(one), *self.escalation.of(one)})
         return self.for_role(next(own, role))
 

@@ -143,9 +143,7 @@ class Prompt(Struct, Generic[InputsT, AnswerT], frozen=True, kw_only=True):
         return MARK if self.schema is None else opening_of(self.example)
 
     def unasked(self, inputs: InputsT, asked: SourcedText) -> str:
-        """What the rendered prompt shows besides the files that the answer is about and earlier answers, which it may
-        repeat; "" if it is not watched.
-        """
+        """What the rendered prompt shows besides what the answer is about and may repeat; "" if it is not watched."""
         if self.editable is None:
             return ""
         paths = self.editable(inputs)

@@ -109,9 +109,7 @@ class Exchanged(Struct, frozen=True, kw_only=True):
 
 
 class RequestSender:
-    """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used; one that
-    Ctrl-C interrupts is recorded before that takes effect.
-    """
+    """Sends questions, at most `[models].parallel` at a time; each is recorded before its answer, or Ctrl-C, has effect."""
 
     def __init__(
         self,
@@ -161,9 +159,7 @@ class RequestSender:
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
     def bias_key(self, question: ModelQuestion, prompt: str) -> BiasKey | None:
-        """What the question, asked by the prompt of this name, measures the bias of; None if no server answers, or it
-        gives no digest.
-        """
+        """What the question, asked by the prompt of this name, measures the bias of; None without a server or its digest."""
         digest = self._transport.digest(question.model.tag) if self._transport.live else None
         if digest is None:
             return None

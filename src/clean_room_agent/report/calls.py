@@ -176,9 +176,7 @@ class WindowUse(Struct, frozen=True, kw_only=True):
 
     @property
     def slack(self) -> int:
-        """The window minus the estimate and the answer's limit; negative if the call was sent because of the server's own
-        count.
-        """
+        """The window minus the estimate and the answer's limit; negative if the server's own count let the call be sent."""
         return self.window - self.call.cost.estimated_tokens - (self.call.limits.answer or 0)
 
     @property

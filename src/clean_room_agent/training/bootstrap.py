@@ -69,9 +69,7 @@ def mine_sources(
     newest: int | None,
     progress: Progress,
 ) -> Mined:
-    """The commits that may be tasks, at most the `newest` of each history, in units. Each history is streamed once, as
-    far as git can read it.
-    """
+    """The commits that may be tasks, at most the `newest` of each history, in units; as far as git can read a history."""
     units: list[WorkUnit] = []
     refused: Counter[str] = Counter()
     unread: list[tuple[str, str]] = []

@@ -144,9 +144,7 @@ class _Sieve:
         return [row for place, row in enumerate(rows) if place not in out]
 
     def entries(self, good: Sequence[TrainingRow], chosen: Sequence[Example]) -> list[DatasetEntry]:
-        """The rows of all kinds with their splits: rows of one task are in the same split, without near-duplicates from
-        other tasks.
-        """
+        """The rows of all kinds with their splits: all rows of a task in one, without near-duplicates of other tasks."""
         bad = self._faultless_rows([each.row(label=False) for each in chosen if each.worth == "bad"])
         pairs = self._faultless_rows(
             [pair for each in chosen if each.worth != "bad" for pair in each.pairs()]

@@ -55,9 +55,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class RowOrigin(Struct, frozen=True, kw_only=True):
-    """Where a row comes from. No field is ever None: a column with only nulls would have a different type from the same
-    column in another file.
-    """
+    """Where a row comes from. No field is ever None: a column of nulls has another type than the same one elsewhere."""
 
     stage: str
     """The prompt's name, which is also the name of its folder and of the adapter that learns from it."""

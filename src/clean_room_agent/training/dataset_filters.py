@@ -57,9 +57,7 @@ def fault_of(row: TrainingRow, *, max_tokens: int, count: Callable[[str], int], 
 
 
 def alike(rows: Sequence[TrainingRow], *, threshold: float, group: Group = own_group) -> dict[int, str]:
-    """The positions of rows that duplicate an earlier one, with the reason: the same content, or nearly the same in
-    another group. The extra `data` must be installed.
-    """
+    """The positions of rows like an earlier one, with the reason: the same, or nearly so in another group. Needs `data`."""
     found: dict[int, str] = {}
     texts: dict[tuple[object, ...], int] = {}
     for place, row in enumerate(rows):
@@ -136,9 +134,7 @@ def balance(rows: Sequence[TrainingRow], *, max_ratio: float) -> dict[int, str]:
 
 
 def split_groups(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[Hashable, Split]:
-    """The split of each group: see `SPLIT_RULE`. A repository with fewer than ten groups has at least one test group from
-    three groups on.
-    """
+    """The split of each group (see `SPLIT_RULE`); a repository of three to nine groups has at least one test group."""
     newest: dict[str, dict[Hashable, str]] = defaultdict(dict)
     for row in rows:
         times = newest[row.origin.repo]

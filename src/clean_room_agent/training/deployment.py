@@ -158,9 +158,7 @@ def name_of(adapter: AdapterRow) -> str:
 
 
 def preset_text(base: str, weights: str, adapters: dict[str, Path]) -> str:
-    """The preset of a llama-server in router mode: a section for the base and for each adapter, so that none share a
-    slot.
-    """
+    """The preset of a llama-server in router mode: a section for the base and each adapter, so that none share a slot."""
     lines = [
         "; Written by `cra adapters`: llama-server --models-preset THIS-FILE",
         "",

@@ -127,9 +127,7 @@ class EditSteps:
 def _apply_answer(
     repo: Repository, commit: str, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]
 ) -> Changes | int:
-    """The files after the answer's edits, which may only change files that the right answer edits; or the step at which
-    the answer failed.
-    """
+    """The files after the answer's edits, all of files that the right answer edits; or the step at which it failed."""
     roles: dict[str, FileRole] = {
         edit.file_path: edit.kind if edit.kind in {"create", "delete"} else "modify" for edit in wanted
     }

@@ -188,9 +188,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _changed_ranges(before: list[str], after: list[str]) -> list[Group]:
-    """The changes between the lines of two texts. Their common beginning and end, most of a large file, is not
-    compared.
-    """
+    """The changes between the lines of two texts; their common beginning and end, most of a large file, is not compared."""
     top = 0
     while top < min(len(before), len(after)) and before[top] == after[top]:
         top += 1

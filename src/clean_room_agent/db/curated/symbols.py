@@ -194,9 +194,7 @@ def callables_in(symbols: Iterable[SymbolTuple]) -> dict[str, tuple[str, ...]]:
 
 
 def find_unique(conn: sqlite3.Connection, name: str, languages: Sequence[str]) -> tuple[int, int] | None:
-    """File id and place of the only function, method or class of this name in files of these languages; None unless there
-    is exactly one.
-    """
+    """File id and place of the function, method or class of this name in files of these languages; None unless just one."""
     found = conn.execute(UNIQUE, (name, json.dumps(languages))).fetchall()
     return (found[0][0], found[0][1]) if len(found) == 1 else None
 

@@ -27,9 +27,7 @@ class Cause(StrEnum):
 
     @property
     def is_of_model(self) -> bool:
-        """Whether the model's answer itself was the cause, whatever server, repository and tests do. Thinking is switched off
-        at the server.
-        """
+        """Whether the model's answer itself was the cause. (Thinking is not: it is switched off at the server.)"""
         return self in {Cause.LIMIT, Cause.RUNAWAY, Cause.UNREADABLE, Cause.EXAMPLE, Cause.NO_EDITS}
 
 

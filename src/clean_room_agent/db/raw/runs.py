@@ -108,9 +108,7 @@ def set_progress(conn: Connection, /, run_id: int, **counts: int) -> None:
 def set_outcome(
     conn: Connection, run_id: int, outcome: RunOutcome, evidence: "EventRow | None" = None
 ) -> None:
-    """Store how the run ended or why it waits, with the `evidence` for it, so that neither is recorded without the other; also
-    used when it is resumed.
-    """
+    """Store how the run ended or why it waits, also when resumed, with the `evidence` for it: both or neither."""
     if evidence is not None:
         known = EVENTS.newest(conn, task_id=evidence.task_id, kind=evidence.kind)
         if known is None or known.detail != evidence.detail:

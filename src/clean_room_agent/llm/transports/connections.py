@@ -106,9 +106,7 @@ def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.
 
 
 class LoopbackTransport(httpx.HTTPTransport):
-    """Sends nothing if the server's name resolves to another machine: what "localhost" means is up to a hosts file or a
-    name server.
-    """
+    """Sends nothing if the server's name resolves to another machine, as a hosts file or a name server may have it."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """The response.

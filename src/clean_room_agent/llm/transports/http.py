@@ -156,9 +156,7 @@ class StreamedAnswer(abc.ABC):
 
     @property
     def done(self) -> bool:
-        """Whether to stop reading: the last line has arrived, or the answer repeats itself or what it was shown, or
-        copies the example, so that the rest is not wanted.
-        """
+        """Whether to stop reading: the last line has arrived, or the answer is a repetition or a copy."""
         return self._ended or self._has_repetition or self._copies.tripped
 
     @property

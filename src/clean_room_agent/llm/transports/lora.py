@@ -202,9 +202,7 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
 
 
 def parameters_of(text: str) -> dict[str, Any]:
-    """A model's parameters as /api/create takes them, from the lines that /api/show returns; a name that occurs twice
-    has a list of values.
-    """
+    """A model's parameters as /api/create takes them, from the lines of /api/show; a name that is twice there has a list."""
     found: dict[str, list[Any]] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

@@ -108,9 +108,7 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 
 class ReplayTransport(Transport):
-    """Answers as recorded, including errors. Of two calls with the same identity (in a resumed run), the later one
-    counts.
-    """
+    """Answers as recorded, including errors. Of two calls with the same identity (in a resumed run), the later counts."""
 
     provider = "replay"
     live = False
@@ -165,9 +163,7 @@ class ReplayTransport(Transport):
         return again is not None and again.request.prompt_hash == request.prompt_hash
 
     def _window_refusal(self, request: ChatRequest, error: ModelError | None) -> WindowRefusal | None:
-        """The figures of a refusal are not recorded. If the same was then asked again for a shorter answer, the refusal
-        gets figures that lead to that.
-        """
+        """Figures, which are not recorded, that lead to the shorter answer that was asked for next; None if none was."""
         if not isinstance(error, WindowExceeded) or not self._is_asked_again(request):
             return None
         return WindowRefusal(prompt_tokens=1, window=request.max_tokens)
@@ -205,9 +201,7 @@ class RecordThenLive:
 
 
 def resuming(calls: Iterable[ModelCall], server: Transport) -> RecordThenLive:
-    """Answers what a resumed run asked before from its record. A call that failed is asked again, unless the run continued
-    after it.
-    """
+    """Answers from the record what a resumed run asked before; a failure is asked again, unless the run went on after it."""
     recording = ReplayTransport(calls)
     return RecordThenLive(recording, recording.is_settled, server)
 
