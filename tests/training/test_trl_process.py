@@ -48,7 +48,7 @@ class Words:
 
 def rendered(tokenizer: Words, row: Mapping[str, Any] = ROW, job: Mapping[str, Any] = JOB) -> tuple[str, str]:
     """The prompt and the answer, as text with the model's marks."""
-    (one,) = tokenised([dict(row)], Rendering(tokenizer, {}), dict(job), "train")
+    (one,) = tokenised([dict(row)], Rendering(tokenizer, {}), dict(job))
     asked = sum(label == -100 for label in one["labels"])
     return tokenizer.shown(one["input_ids"][:asked]), tokenizer.shown(one["input_ids"][asked:])
 
@@ -71,7 +71,7 @@ def test_pairs_and_labelled_answers_of_gaps_are_told_with_the_same_marks(
     kind: str, row: Mapping[str, Any]
 ) -> None:
     words, job = Words(*MARKS), {**JOB, "kind": kind}
-    assert tokenised([dict(PAIR)], Rendering(words, {}), job, "train")
+    assert tokenised([dict(PAIR)], Rendering(words, {}), job)
     asked = "<|fim_prefix|>total = 0\n <|fim_suffix|>\nreturn total\n<|fim_middle|>"
     assert kept([dict(PAIR)], Rendering(words, {}), job) == [{"prompt": asked, **row}]
 
@@ -86,6 +86,6 @@ def test_gaps_for_which_a_base_has_no_marks_cannot_be_trained(capsys: pytest.Cap
 def test_a_pair_in_whose_text_a_mark_stands_cannot_be_trained(capsys: pytest.CaptureFixture[str]) -> None:
     row = {**PAIR, "rejected": [{"role": "assistant", "content": " <|endoftext|>"}]}
     with pytest.raises(SystemExit) as ended:
-        tokenised([row], Rendering(Words(*MARKS), {}), {**JOB, "kind": "dpo"}, "train")
+        tokenised([row], Rendering(Words(*MARKS), {}), {**JOB, "kind": "dpo"})
     assert ended.value.code == ROW_CANNOT
     assert "row r1 of train has a mark of the base in its own text" in capsys.readouterr().err

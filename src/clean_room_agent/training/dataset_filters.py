@@ -146,12 +146,12 @@ def split_groups(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[
     return found
 
 
-def split_repositories(rows: Sequence[TrainingRow], group: Group = own_group) -> dict[Hashable, Split]:
+def split_repositories(rows: Sequence[TrainingRow]) -> dict[Hashable, Split]:
     """The split of each group: see `REPOSITORY_RULE`. Which repositories are test depends on their names, and so is random."""
     names = {row.origin.repo for row in rows}
     ordered = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
     split_of = dict(zip(ordered, _ordered_splits(len(ordered)), strict=True))
-    return {group(row): split_of[row.origin.repo] for row in rows}
+    return {row.origin.group: split_of[row.origin.repo] for row in rows}
 
 
 def split_functions(rows: Sequence[TrainingRow], stage: str) -> dict[Hashable, Split]:

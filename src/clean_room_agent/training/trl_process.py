@@ -132,9 +132,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     )
 
 
-def tokenised(
-    rows: list[dict[str, Any]], rendering: Rendering, job: dict[str, Any], what: str
-) -> list[dict[str, Any]]:
+def tokenised(rows: list[dict[str, Any]], rendering: Rendering, job: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows as tokens, none of them truncated."""
     found = []
     answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
@@ -147,14 +145,14 @@ def tokenised(
             if not behind or length > job["max_length"]:
                 give_up(
                     ROW_CANNOT,
-                    f"row {row['id']} of {what} has {length} tokens, of which {len(behind)} are its answer; "
+                    f"row {row['id']} of train has {length} tokens, of which {len(behind)} are its answer; "
                     f"max_length is {job['max_length']}: it would be truncated",
                 )
             if row["stage"] == FILL and rendering.has_mark(row["prompt"], row[name]):
-                give_up(ROW_CANNOT, f"row {row['id']} of {what} has a mark of the base in its own text")
+                give_up(ROW_CANNOT, f"row {row['id']} of train has a mark of the base in its own text")
             tokens += length
         found.append({"input_ids": before + behind, "labels": [-100] * len(before) + behind})
-    tell("tokenised", what=what, rows=len(found), tokens=tokens)
+    tell("tokenised", what="train", rows=len(found), tokens=tokens)
     return found
 
 
@@ -282,7 +280,7 @@ def main() -> None:
         tokenizer.pad_token = tokenizer.eos_token
     rendering = Rendering(tokenizer, job["template_options"])
     raw = read_rows(Path(job["rows"]))
-    whole = tokenised(raw, rendering, job, "train")
+    whole = tokenised(raw, rendering, job)
     rows = datasets.Dataset.from_list(whole if job["kind"] == "sft" else kept(raw, rendering, job))
     if any(row["stage"] == FILL for row in raw):
         tokenizer.eos_token = rendering.gap_end  # else TRL puts the end of a chat behind it

@@ -41,7 +41,6 @@ MARK = "+"
 """Stands in a tag between the base and its adapter."""
 CREATE_SECONDS = 1800.0
 """Ollama reads, hashes and copies a model of some gigabytes."""
-CHUNK = 1 << 20
 
 
 class LoadedAdapter(Struct, frozen=True, kw_only=True):
@@ -179,10 +178,7 @@ def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = 
     Raises:
         ModelError: it refuses, or was not started with adapters enabled.
     """
-    server = HttpServer(
-        open_client(config, config.base_url.removesuffix("/v1"), key=key), config.timeouts, secret=key
-    )
-    target = RequestTarget(server=config.base_url, tag=name, dialect=OPENAI)
+    server, target = _openai_server(config, name, key)
     payload = {"lora_name": name, "lora_path": str(folder)}
     status, text = server.tell(
         "POST", "/v1/load_lora_adapter", target, payload=payload, seconds=config.timeouts.first_byte
@@ -226,11 +222,14 @@ def _parse_value(text: str) -> Any:
 
 def digest_of(path: Path) -> str:
     """The hex SHA-256 of a file."""
-    digest = hashlib.sha256()
     with open_named(path) as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _openai_server(config: ModelsConfig, tag: str, key: str) -> tuple[HttpServer, RequestTarget]:
+    client = open_client(config, config.base_url.removesuffix("/v1"), key=key)
+    target = RequestTarget(server=config.base_url, tag=tag, dialect=OPENAI)
+    return HttpServer(client, config.timeouts, secret=key), target
 
 
 class _ModelFile(Struct, frozen=True, kw_only=True):
@@ -243,15 +242,9 @@ def llama_server_weights(config: ModelsConfig, tag: str, *, key: str = "") -> st
     Raises:
         ServerUnreachable: nobody answers.
     """
-    client = open_client(config, config.base_url.removesuffix("/v1"), key=key)
-    server = HttpServer(client, config.timeouts, secret=key)
+    server, target = _openai_server(config, tag, key)
     try:
-        return server.ask(
-            "GET",
-            f"/props?model={quote(tag)}",
-            _ModelFile,
-            RequestTarget(server=config.base_url, tag=tag, dialect=OPENAI),
-        ).model_path
+        return server.ask("GET", f"/props?model={quote(tag)}", _ModelFile, target).model_path
     except ServerUnreachable:
         raise
     except ModelError:
