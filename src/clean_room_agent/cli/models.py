@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -107,7 +107,7 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
         version = server.version()
     except CraError as error:
         fault = _model_fault(error)
-    jobs = tuple(_model_jobs(router, None if fault else _cached_model_lookup(server, models)))
+    jobs = tuple(_model_jobs(router, None if fault else server))
     users: dict[str, tuple[str, ...]] = {}
     for job in jobs:
         users[job.tag] = (*users.get(job.tag, ()), job.name)
@@ -131,10 +131,9 @@ def look_at_models(settings: Settings, runs: Sequence[CallSums] = ()) -> ModelsV
     )  # fmt: skip
 
 
-def _model_jobs(
-    router: ModelRouter, ask: Callable[[str], ModelDetails | ModelFault] | None
-) -> list[ModelJob]:
-    models = router.models
+def _model_jobs(router: ModelRouter, server: ModelServer | None) -> list[ModelJob]:
+    """The jobs, with what the server says of their models, each of which it is asked about once."""
+    details_of = cache(partial(_details_of, server, router.models))
     named: list[tuple[str, str, str, int | None]] = []
     for role in ROLES:
         tag = router.resolve(role, "").tag
@@ -144,24 +143,20 @@ def _model_jobs(
             purpose = f"asked {_ordinal(place)} when {role} is stuck"
             named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))
     roles = {prompt.name: prompt.role for prompt in PROMPTS}
-    for name, tag in sorted(models.overrides.items()):
+    for name, tag in sorted(router.models.overrides.items()):
         role_of_prompt = roles.get(name)
         window = router.window(role_of_prompt).context if role_of_prompt else None
         what = "prompt" if role_of_prompt else "stage"
         named.append((f"overrides.{name}", f"answers only this {what}", tag, window))
-    return [_model_job(router, *each, ask) for each in named]
+    return [
+        _model_job(name, purpose, tag, window or router.window_of(tag), details_of(tag))
+        for name, purpose, tag, window in named
+    ]
 
 
 def _model_job(
-    router: ModelRouter,
-    name: str,
-    purpose: str,
-    tag: str,
-    window: int | None,
-    ask: Callable[[str], ModelDetails | ModelFault] | None,
+    name: str, purpose: str, tag: str, window: int | None, found: ModelDetails | ModelFault | None
 ) -> ModelJob:
-    window = window or router.window_of(tag)
-    found = ask(tag) if ask is not None else None
     fault = found if isinstance(found, ModelFault) else None
     details = found if isinstance(found, ModelDetails) else None
     if details and details.served is not None and window is not None and details.served < window:
@@ -177,19 +172,13 @@ def _model_job(
     )
 
 
-def _cached_model_lookup(
-    server: ModelServer, models: ModelsConfig
-) -> Callable[[str], ModelDetails | ModelFault]:
-    """A function that looks up each model on the server once."""
-
-    @cache
-    def ask(tag: str) -> ModelDetails | ModelFault:
-        try:
-            return model_on(server, tag, models)
-        except CraError as error:
-            return _model_fault(error)
-
-    return ask
+def _details_of(
+    server: ModelServer | None, models: ModelsConfig, tag: str
+) -> ModelDetails | ModelFault | None:
+    try:
+        return None if server is None else model_on(server, tag, models)
+    except CraError as error:
+        return _model_fault(error)
 
 
 def _model_fault(error: CraError) -> ModelFault:
