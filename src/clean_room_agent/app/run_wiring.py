@@ -76,6 +76,26 @@ def run_parts(
         times.connected(lambda row: services.record.post(append_time_span, row)),
         IndexCopy(services, repo, task.task_id, observer, indexing, replay_of=replay_of) as index,
     ):
+        recorder = RunRecorder(
+            run=_run_row(services, repo, task, command),
+            stages=",".join(settings.stages.names()),
+            record=services.record,
+            router=services.router,
+            meter=services.meter,
+            observer=observer,
+            given=given,
+            resumed=services.resumed,
+            timed=times.timed,
+        )
+        spent = seconds_used(services.session)
+        journal = Journal(
+            session=services.session,
+            recorder=recorder,
+            budget=Budget(settings.orchestrator, services.meter, time.monotonic, used_before=spent),
+            hints=task.hints,
+            interrupts=interrupts,
+            behind=services.resumed is not None,
+        )
         yield RunParts(
             task=task,
             repo=repo,
@@ -85,49 +105,11 @@ def run_parts(
             model_lines=_model_lines(services),
             remote=_prompts_go_to(settings.models),
             index=index,
-            journal=_build_journal(
-                services, _run_row(services, repo, task, command), task, observer, interrupts, times, given
-            ),
+            journal=journal,
             worktrees=WorktreePool(
                 runner_setup(settings, repo, place), task.task_id, observer, interrupts, times.timed
             ),
         )
-
-
-def _build_journal(
-    services: Services,
-    run: OrchestratorRunRow,
-    task: Task,
-    observer: Observer,
-    interrupts: Interrupts,
-    times: TimeLog,
-    given: tuple[tuple[EventKind, str], ...],
-) -> Journal:
-    recorder = RunRecorder(
-        run=run,
-        stages=",".join(services.settings.stages.names()),
-        record=services.record,
-        router=services.router,
-        meter=services.meter,
-        observer=observer,
-        given=given,
-        resumed=services.resumed,
-        timed=times.timed,
-    )
-    budget = Budget(
-        services.settings.orchestrator,
-        services.meter,
-        time.monotonic,
-        used_before=seconds_used(services.session),
-    )
-    return Journal(
-        session=services.session,
-        recorder=recorder,
-        budget=budget,
-        hints=task.hints,
-        interrupts=interrupts,
-        behind=services.resumed is not None,
-    )
 
 
 def task_of(settings: Settings, task_id: str, description: str, given: PlanGiven) -> Task:
