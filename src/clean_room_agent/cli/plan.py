@@ -12,13 +12,11 @@ from clean_room_agent.app.given_evidence import checked_evidence, places_of
 from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.goals import GivenEvidence
-from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import CraError
 from clean_room_agent.execute.plan_file import written_text
 from clean_room_agent.file_contents import atomic_write
-from clean_room_agent.workspace import Workspace
 
 HELP = """Write a plan for TASK: its steps, each with the files to change. `cra solve --plan FILE` follows it.
 
@@ -64,7 +62,14 @@ def command(
     """The command."""
     workspace = wiring.workspace_of(repo)
     words = options.task_text(task, issue)
-    plan = _make_plan(workspace, overrides, words, checked_evidence(workspace, evidence), events, verbose)
+    evidence = checked_evidence(workspace, evidence)
+    settings = load_settings(workspace.config, overrides)
+    with watching(events, verbose=verbose, workspace=workspace) as observer:
+        plan, reason = run_plan(
+            workspace, settings, words, observer, entered_at=process_began(), evidence=evidence
+        )
+    if plan is None:
+        raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
     if target is not None:
         by_hand = target.suffix.lower() == ".toml"
         text = written_text(plan, places_of(workspace)) if by_hand else plan.model_dump_json(indent=2) + "\n"
@@ -74,21 +79,3 @@ def command(
     if target is None or as_json:
         output.answer(plan.model_dump_json(indent=2))
     return 0
-
-
-def _make_plan(
-    workspace: Workspace,
-    overrides: Overrides,
-    task: str,
-    evidence: GivenEvidence,
-    events: IO[str] | None,
-    verbose: int,
-) -> PlanArtifact:
-    settings = load_settings(workspace.config, overrides)
-    with watching(events, verbose=verbose, workspace=workspace) as observer:
-        plan, reason = run_plan(
-            workspace, settings, task, observer, entered_at=process_began(), evidence=evidence
-        )
-    if plan is None:
-        raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
-    return plan
