@@ -1,5 +1,6 @@
 """A shell at a terminal, as a person has it who presses keys."""
 
+import contextlib
 import os
 import pty
 import re
@@ -49,3 +50,12 @@ class Shell:
             assert ready, f"{text!r} never came: {shown!r}"
             shown = CONTROLS.sub("", shown + os.read(self._terminal, 65_536).decode(errors="replace"))
         return shown
+
+
+def read_terminal(main: int) -> str:
+    """What is written to a terminal until nobody has its other end open."""
+    said = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(main, 4096):
+            said += piece
+    return said.decode()

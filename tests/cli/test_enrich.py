@@ -49,6 +49,13 @@ def enrich(
         return till.cra("enrich", *flags)
 
 
+def asked(till: Project) -> list[str]:
+    """The files that a run asks about."""
+    model = DescribingModel()
+    enrich(till, model)
+    return model.asked
+
+
 @pytest.fixture(scope="module")
 def described_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository all of whose files are described, and nothing of it in the index."""
@@ -161,18 +168,14 @@ def test_nothing_is_asked_so_no_server_is_needed(described: Project) -> None:
 
 def test_one_changed_file_asks_about_one(described: Project) -> None:
     (described.top / RECEIPT_PATH).write_text("def receipt():\n    return []\n")
-    again = DescribingModel()
-    enrich(described, again)
-    assert again.asked == [RECEIPT_PATH]
+    assert asked(described) == [RECEIPT_PATH]
 
 
 def test_a_content_that_was_described_before_is_not_asked_about_again(described: Project) -> None:
     (described.top / MONEY_PATH).write_text("def split():\n    return []\n")
     enrich(described, DescribingModel())
     (described.top / MONEY_PATH).write_text(MONEY)
-    again = DescribingModel()
-    enrich(described, again)
-    assert again.asked == []
+    assert asked(described) == []
 
 
 def test_a_limit_leaves_the_rest_for_another_time(till: Project) -> None:
@@ -224,9 +227,7 @@ def test_ctrl_c_keeps_the_answer_that_was_under_way(till: Project) -> None:
     told = enrich(till, DescribingModel({MONEY_PATH: press}))
     assert (told.code, told.out, told.traces) == (130, "", {})
     assert "error: interrupted: 0 of 3 files described" in told.err
-    again = DescribingModel()
-    enrich(till, again)
-    assert again.asked == ORDER[1:]
+    assert asked(till) == ORDER[1:]
 
 
 def test_too_many_unreadable_answers_in_a_row_end_it_with_the_cause(till: Project) -> None:
@@ -276,9 +277,7 @@ def test_a_server_that_goes_away_ends_the_run_and_what_is_described_is_kept(till
     told = enrich(till, DescribingModel({TESTS_PATH: gone, RECEIPT_PATH: gone}))
     assert (told.code, told.out) == (3, "")
     assert "1 of 3 files described, which are kept" in told.err
-    again = DescribingModel()
-    enrich(till, again)
-    assert again.asked == ORDER[1:]
+    assert asked(till) == ORDER[1:]
 
 
 def test_a_file_that_changes_meanwhile_is_left_to_the_next_run(till: Project) -> None:

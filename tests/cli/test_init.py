@@ -1,6 +1,5 @@
 """`cra init`: what it writes, what it asks for, and what it refuses to make up."""
 
-import contextlib
 import os
 import pty
 import re
@@ -16,6 +15,7 @@ from testing.repositories import git, init_repository, make_repository, write
 from testing.runs.solving import Project
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
+from testing.shells import read_terminal
 
 from clean_room_agent.app.discovery import WHICH_MODEL
 from clean_room_agent.app.settings import Overrides, load_settings
@@ -319,7 +319,7 @@ def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project
                 ("test", "\n"),
                 ("run the tests once", "y\n"),
             )
-            said += _rest(main)
+            said += read_terminal(main)
             out, _ = process.communicate()
     os.close(main)
     assert process.returncode == 0, said
@@ -342,15 +342,6 @@ def _converse(terminal: int, *turns: tuple[str, str]) -> str:
         said += heard
         os.write(terminal, answer.encode())
     return said
-
-
-def _rest(terminal: int) -> str:
-    """What is said until nobody has the other end open."""
-    said = b""
-    with contextlib.suppress(OSError):
-        while piece := os.read(terminal, 4096):
-            said += piece
-    return said.decode()
 
 
 def test_the_sandbox_is_written_as_it_was_found_or_given(till: Project) -> None:

@@ -13,6 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 from testing.patience import PATIENCE
+from testing.shells import read_terminal
 
 from clean_room_agent.cli.output import Display, visible
 from clean_room_agent.cli.safe_console import (
@@ -118,15 +119,10 @@ def told(tmp_path: Path, rows: int, **environment: str) -> str:
         stderr=side,
     )
     os.close(side)
-    said = b""
-    try:
-        while piece := os.read(main, 4096):
-            said += piece
-    except OSError:  # the other end is closed
-        pass
+    said = read_terminal(main)
     os.close(main)
     assert process.wait(PATIENCE) == 0, said
-    return said.decode()
+    return said
 
 
 @pytest.fixture

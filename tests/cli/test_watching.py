@@ -11,6 +11,7 @@ from rich.text import Text
 from testing.forked import Forked
 from testing.runs.solving import Project, Script, serving
 from testing.servers.ollama_script import Answer, ChatCall
+from testing.shells import read_terminal
 
 from clean_room_agent.execute.implement import IMPLEMENT
 
@@ -25,15 +26,10 @@ def seen(till: Project, *args: str) -> str:
     del environment["COLUMNS"]
     with Forked(till, *args, terminal=dict.fromkeys(range(3), side), environment=environment) as process:
         os.close(side)
-        said = b""
-        try:
-            while piece := os.read(main, 4096):
-                said += piece
-        except OSError:  # the other end is closed
-            pass
+        said = read_terminal(main)
         os.close(main)
         assert process.wait() == 0, said
-    return Text.from_ansi(said.decode().replace("\r", "\n")).plain
+    return Text.from_ansi(said.replace("\r", "\n")).plain
 
 
 def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
