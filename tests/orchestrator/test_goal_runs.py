@@ -19,6 +19,7 @@ FILES = {
     "src/pkg/other.py": "def f():\n    pass\n",
     "tests/unit/test_text.py": "def test_a():\n    pass\n",
     "tests/unit/test_all.py": "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n",
+    "tests/unit/test_be.py": 'def test_b():\n    assert f(2, lang="be") == "два"\n',
     "tests/test_left_out.py": "def test_b():\n    pass\n",
     "src/pkg/empty.py": "def g():\n    pass\n",
     "tests/unit/test_empty.py": "from elsewhere import helper\n",
@@ -60,6 +61,13 @@ def test_else_into_one_that_uses_the_code_and_that_the_command_runs(runs: Runs) 
     made = runs(OUTCOMES)
     home = made.home(definition("src/pkg/other.py", "tests/test_left_out.py", "tests/unit/test_all.py"))
     assert (home.path, home.unittest) == ("tests/unit/test_all.py", True)
+
+
+def test_of_several_that_use_the_code_the_one_that_calls_it_alike(runs: Runs) -> None:
+    made = runs({**OUTCOMES, "tests/unit/test_be.py::test_b": "passed"})
+    used = definition("src/pkg/other.py", "tests/unit/test_all.py", "tests/unit/test_be.py")
+    assert made.home(used, "f(1, lang='be', to='year')").path == "tests/unit/test_be.py"
+    assert made.home(used, "f(1, lang='uk')").path == "tests/unit/test_all.py"
 
 
 def test_one_that_has_no_test_yet_stands_beside_those_that_ran(runs: Runs) -> None:

@@ -46,6 +46,7 @@ MOST_TEST_FILES = 5
 BROKEN = re.compile(r"\bSyntaxError|\bIndentationError|fixture '[^']*' not found")
 DOCTEST = re.compile(r"\.py::\w*\.[\w.]*\Z")
 """The name of a module's documentation that pytest runs."""
+QUOTED = re.compile(r"""['"](\w[^'"\n]*)['"]""")
 INCOMPLETE = re.compile(r"missing \d+ required (?:positional|keyword-only) arguments?: ")
 """The message of a call such as `split()`, by which a report only names the function."""
 MISSING = re.compile(
@@ -121,11 +122,16 @@ class GoalRuns:
         line = self._file_text(path)[: match.start()].count("\n") + 1
         return NamedDefinition(name=name, path=path, kind=kind, first_line=line, last_line=line)
 
-    def home(self, definition: NamedDefinition) -> Home:
-        """The file of tests that exercises the definition, or has it; else a new one where tests are."""
+    def home(self, definition: NamedDefinition, call: str = "") -> Home:
+        """The file of tests that exercises the definition, of several one with most of the texts that `call` has, or has it; else a
+        new one where tests are.
+        """
         stem, kind = _module_stem(definition.path), _language(definition.path)
         ran = [path for path in sorted(self._ran) if _language(path) == kind]
         used = [path for path in definition.test_files if self._is_run(path) and _language(path) == kind]
+        texts = set(QUOTED.findall(call))
+        if texts:
+            used.sort(key=lambda path: -len(texts.intersection(QUOTED.findall(self._file_text(path)))))
         by_name = [path for path in (*used, *ran) if _tests_stem(path) == stem] or self._without_tests(
             ran, stem
         )

@@ -319,7 +319,7 @@ class StatedGoals:
             own = next((known.names[name] for name in _in_order(claim.call, used)), None)
             if own is None:
                 continue
-            home = self._runs.home(own)
+            home = self._runs.home(own, claim.call)
             setup = without_imports(claim.setup, known.names, language)
             errors = [
                 value.text for value in claim.values if value.kind == "error" and value.role == "wanted"

@@ -118,6 +118,12 @@ def test_the_goal_stands_as_a_comment_above_the_body_and_the_docstring_is_left_o
     assert after == "\n"
 
 
+def test_arguments_that_are_handed_on_under_their_names_come_last() -> None:
+    text = "def f(a, keep):\n    b = a + 1\n    return g(\n        b - 1,\n        keep=keep,\n        keep_b=keep,\n    )\n"
+    place = Place(path="a.py", name="f", first_line=1, last_line=7, lines=(5, 6, 4, 3, 2))
+    assert [masks[0].first_line for masks in masks_by_line(Parsed("a.py", text), place)] == [6, 4, 3, 2, 5]
+
+
 def test_where_a_model_guessed_the_goal_the_words_stand_above_it() -> None:
     guess = replace(GOAL, source=GoalSource.WRITTEN)
     asked = masked.requests(PLACE, TEXT, Assignment(task="Do not round.", goals=(guess,)))

@@ -2,6 +2,7 @@
 beside them.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -13,6 +14,8 @@ from clean_room_agent.languages.nodes import Nodes
 from clean_room_agent.syntax import statement_spans, walk
 
 MaskKind = Literal["line", "statement", "part", "neighbours", "gap"]
+HANDED_ON = re.compile(r"\s*(\w+)=\1,?\s*\Z")
+"""An argument on a line of its own, given under its own name: seldom what is wrong."""
 MOST_STATEMENT_LINES = 8
 MOST_NEIGHBOURS = 4
 MOST_PARTS = 6
@@ -74,7 +77,7 @@ def masks_by_line(parsed: Parsed, place: Place) -> list[list[Mask]]:
 
 def _executed_lines(parsed: Parsed, place: Place) -> list[int]:
     """The executed lines of the body, by rank, without those that say nothing: brackets, `else:`. (A `pass` may stand where
-    something was lost.) What imports comes last.
+    something was lost.) What imports comes last, and before it arguments that are handed on under their names.
     """
     first, last = _body_rows(parsed, place)
     found = [
@@ -88,7 +91,9 @@ def _executed_lines(parsed: Parsed, place: Place) -> list[int]:
         for node in ([] if root is None else walk(root))
         if node.type in parsed.nodes.imports
     }
-    return sorted(found, key=imports.__contains__)
+    return sorted(
+        found, key=lambda line: 2 * (line in imports) + bool(HANDED_ON.match(parsed.lines[line - 1]))
+    )
 
 
 def _body_rows(parsed: Parsed, place: Place) -> tuple[int, int]:
