@@ -113,7 +113,7 @@ class OrchestratorConfig(ConfigSlice, frozen=True, kw_only=True):
         Literal["one-call", "decomposed", "none"],
         Meta(
             description="one-call: the model writes a plan in one answer; decomposed: small questions, put together by the program; "
-            "none: no model is asked, the task is one step over the files in scope"
+            "none: no model is asked for one; the function that the task names is tried first, else the task is one step over the files in scope"
         ),
     ] = "one-call"
     adjusting: Annotated[
