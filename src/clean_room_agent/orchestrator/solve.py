@@ -69,8 +69,9 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
     run.progress.asked = given.paths
     run.progress.goals = collect_goals(run, baseline, given.evidence)
     standard = run.progress.accepted
-    if not run.progress.goals.deciding and (given.single or given.meta_plan) is not None:
-        _drop_hints(run, standard)
+    follows_plan = given.single is not None or given.meta_plan is not None
+    if follows_plan and not run.progress.goals.deciding:
+        _drop_guesses(run, standard)
     for text in told_at_first(run.progress.goals):
         run.recorder.note(text)
     at_base = _at_base(run)
@@ -79,7 +80,7 @@ def solve(run: Run, given: PlanGiven, baseline: TestRun) -> Solved:
             _follow_plan(run, given.single)
         elif given.meta_plan is not None or not _done_directly(run, given, at_base):
             if not run.progress.goals.deciding:
-                _drop_hints(run, standard)
+                _drop_guesses(run, standard)
             _do_parts(run, given.meta_plan or _plan_within_budget(run, baseline))
     except ModelError as error:
         if not run.progress.plan.done:
@@ -159,7 +160,7 @@ def _done_directly(run: Run, given: PlanGiven, at_base: "GoalsAtBase | None") ->
     return go_direct(run, at_base, given.evidence.files)
 
 
-def _drop_hints(run: Run, standard: TestRun | None) -> None:
+def _drop_guesses(run: Run, standard: TestRun | None) -> None:
     """Go on from the base, whose tests are `standard`: what a model only guessed is in no tree that is planned for."""
     run.commits.head = run.commits.base
     run.progress.accepted = run.progress.at_base = standard and run.tests.names.of(standard)

@@ -31,8 +31,8 @@ LONGER = 2.0
 LONG_SHARE = 0.25
 """Of the right answers, that need it."""
 SMALL = 3.0
-"""Billions of parameters. A model of 1.5B loses 15 points of its code where it reasons before it writes, one of 7B none (Ghoshal
-et al., "Think Less, Code Better", 2026); and one of 1.5B that was measured here planned nothing of use, and judged all files alike.
+"""Billions of parameters. A model of 1.5B loses 15 points where it reasons before it writes code (Ghoshal et al., "Think Less, Code
+Better", 2026); of one that was measured here, no edit of a file was right, and it said yes to every file (`benchmarks/real`).
 """
 SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
 ENOUGH = 40
