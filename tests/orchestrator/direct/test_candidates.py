@@ -7,7 +7,9 @@ from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
 
-def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool = True) -> TriedAnswer:
+def candidate(
+    number: int, diff: str, likelihood: float | None, *, holds: bool = True, green: int = 0
+) -> TriedAnswer:
     verdict = StepVerdict(passed=holds)
     return TriedAnswer(
         number=number,
@@ -16,8 +18,16 @@ def candidate(number: int, diff: str, likelihood: float | None, *, holds: bool =
         symbol="a",
         answer=Answered(text="", call_id=number, likelihood=likelihood),
         diff=diff,
-        judgment=ChangeJudgment(tests=pytest_run({}), verdict=verdict),
+        judgment=ChangeJudgment(
+            tests=pytest_run({f"t.py::{name}": "passed" for name in range(green)}), verdict=verdict
+        ),
     )
+
+
+def test_one_that_turns_more_tests_green_counts_before_smaller_ones() -> None:
+    small, right = candidate(1, "+a", -0.1, green=1), candidate(2, "+a b c", -0.5, green=2)
+    assert chosen(small, right, candidate(3, "+a", -0.1, green=1)) == 2
+    assert chosen(small, candidate(4, "+a b c", -0.1, green=3, holds=False)) == 1
 
 
 def chosen(*candidates: TriedAnswer) -> int | None:

@@ -120,8 +120,14 @@ def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:
 
 
 def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
-    """Of those that hold, the smallest of the changes that most of them make, the likeliest of those alike; None if none holds."""
-    held = [one for one in candidates if one.holds]
+    """Of those that hold with most tests green, the smallest of the changes that most of them make, the likeliest of those alike; None
+    if none holds.
+    """
+    by_green = [
+        (len(one.judgment.tests.green()), one) for one in candidates if one.judgment is not None and one.holds
+    ]
+    most_green = max((green for green, _ in by_green), default=0)
+    held = [one for green, one in by_green if green == most_green]
     if not held:
         return None
     diffs = [normalised_diff(one.diff) for one in held]
