@@ -17,6 +17,7 @@ from clean_room_agent.orchestrator.goal_verdict import (
     changed_goals,
     goal_outcomes,
     has_open_goal,
+    related_doubt,
     repository_goals,
     told_at_first,
     verdict_of,
@@ -209,6 +210,13 @@ def test_an_unfinished_run_shows_only_what_it_names() -> None:
 def test_the_status_by_the_goal_tests(evidence: tuple[GoalOutcome, ...], status: RunStatus) -> None:
     found, reason = verdict_of(evidence)
     assert (found, bool(reason)) == (status, status is not RunStatus.COMPLETE)
+
+
+def test_red_tests_of_what_the_task_names_are_a_doubt_while_they_stay_red() -> None:
+    goals = Goals(related=("t.py::b", "t.py::c"))
+    half = ran({"t.py::a": "passed", "t.py::b": "failed", "t.py::c": "passed", "t.py::d": "failed"})
+    assert related_doubt(goals, half) == "tests of what the task names are still red: t.py::b"
+    assert related_doubt(goals, ran({"t.py::a": "passed", "t.py::b": "passed"})) == ""
 
 
 def test_a_doubt_leaves_what_only_words_show_unproven() -> None:

@@ -291,6 +291,7 @@ def test_a_call_in_the_words_that_is_wrong_is_the_goal_rather_than_a_red_test_th
     (note,) = goals.notes
     said = "1 red test is not counted as a goal, since the task names a call of its own: "
     assert note == f"{said}tests.test_money.MoneyTest.test_always_red"
+    assert goals.related == ("tests.test_money.MoneyTest.test_always_red",)
     named = collect(f"{words}; see test_always_red", files=files)
     assert [test.source.value for test in named.tests] == ["repository"]
     same = collect(words, files=RED)

@@ -98,6 +98,10 @@ class Goals(Struct, frozen=True, kw_only=True):
     """The base with the new ones added to its test files; "" if none was added."""
     notes: tuple[str, ...] = ()
     """What the user is told: that what the words say does not happen here, or what would help."""
+    related: tuple[str, ...] = ()
+    """Red tests of what the task names, which are no goals since it makes a call of its own. One that stays red says that the
+    change may be half of it.
+    """
 
     @property
     def deciding(self) -> tuple[GoalTest, ...]:

@@ -23,6 +23,7 @@ from clean_room_agent.orchestrator.goal_verdict import (
     CommandRun,
     changed_goals,
     goal_outcomes,
+    related_doubt,
     repository_goals,
     still_red,
     verdict_of,
@@ -332,7 +333,8 @@ def _final_status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str
     if unfinished is not None or judged is None:
         return unfinished or (RunStatus.FAILED, "")
     untested = UNTESTED if judged.verdict.reason == UNTESTED else ""
-    return verdict_of(judged.evidence, untested=untested, doubt=run.progress.doubt)
+    doubt = run.progress.doubt or related_doubt(run.progress.goals, judged.final)
+    return verdict_of(judged.evidence, untested=untested, doubt=doubt)
 
 
 def _unfinished_status(run: Run, judged: JudgedResult | None) -> tuple[RunStatus, str] | None:

@@ -110,6 +110,12 @@ def still_red(goals: Goals, run: TestRun) -> frozenset[str]:
     return run.red() & added
 
 
+def related_doubt(goals: Goals, final: TestRun) -> str:
+    """That tests of what the task names are red although its own call is mended, in words; "" if none is."""
+    left = sorted(final.red().intersection(goals.related))
+    return f"tests of what the task names are still red: {listed(left, 3)}" if left else ""
+
+
 def verdict_of(
     evidence: Collection[GoalOutcome], *, untested: str = "", doubt: str = ""
 ) -> tuple[RunStatus, str]:

@@ -98,6 +98,7 @@ def _gather_goals(run: Run, baseline: TestRun, given: GivenEvidence, found: Foun
             _add_check(stated, runs, check)
     mentioned = run.context.mentioned(words)
     known = {test.name for test in found.tests}
+    related: tuple[str, ...] = ()
     red, named = related_red_tests(run, baseline, mentioned)
     red = [test for test in red if test.name not in known]
     # What is proof needs no more, and each look runs tests; red tests that the words do not name may have other reasons.
@@ -105,7 +106,9 @@ def _gather_goals(run: Run, baseline: TestRun, given: GivenEvidence, found: Foun
         seen = stated.read(() if red else mentioned, red)
         has_own = any(value.role == "wanted" for one in seen for value in one.case.claim.values)
         if found.tests or found.repeated or (red and has_own):
-            red = _same_calls(run, red, found, seen)
+            same = _same_calls(run, red, found, seen)
+            related = tuple(test.name for test in red if test not in same)
+            red = same
         elif not red and run.limits.solve.route != "planned":
             stated.ask(seen, mentioned)
     found.tests += red
@@ -113,7 +116,7 @@ def _gather_goals(run: Run, baseline: TestRun, given: GivenEvidence, found: Foun
         found.notes.append(HELP)
     tests = sorted(found.tests, key=lambda test: ("proof", "shown", "hint").index(TRUST[test.source]))
     commit = runs.keep(found.texts) if found.texts else ""
-    return Goals(tests=tuple(tests), commit=commit, notes=tuple(dict.fromkeys(found.notes)))
+    return Goals(tests=tuple(tests), commit=commit, notes=tuple(dict.fromkeys(found.notes)), related=related)
 
 
 def _given_tests(run: Run, baseline: TestRun, names: Sequence[str]) -> list[GoalTest]:

@@ -122,6 +122,44 @@ def test_a_smaller_change_that_holds_as_well_is_taken(project: MemoryProject) ->
     assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\nb = 0\n"
 
 
+RELATED = {
+    "t.py::a": {"1", "2", "3"},
+    "t.py::c": {"2"},
+}
+"""The values of `a` with which these tests pass."""
+
+
+@pytest.mark.parametrize(
+    ("answers", "limit", "asked", "taken"),
+    [
+        (["1", "0", "2", "3"], 1_000, 3, "2"),
+        (["1", "0", "0", "2"], 60, 3, "1"),
+    ],
+)
+def test_what_leaves_a_test_of_the_named_red_is_kept_while_others_are_looked_for(
+    tmp_path: Path, answers: Sequence[str], limit: int, asked: int, taken: str
+) -> None:
+    def judge(files: Mapping[str, str]) -> dict[str, Outcome]:
+        value = files["a.py"].split()[2]
+        return {name: "passed" if value in right else "failed" for name, right in RELATED.items()}
+
+    with memory_project(tmp_path, FILES, judge) as made:
+        memory = opened(made)
+        seen: list[str] = []
+
+        def rounds(candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
+            for number, answer in enumerate(answers):
+                if any(one.settles for one in candidates):
+                    return
+                yield [question(f"{number}", f"a = {answer}\nb = {number}\n", asked=seen)]
+
+        related = replace(direct(memory, limit=limit), goals=replace(GOALS, related=("t.py::c",)))
+        assert try_direct(memory.run, related, rounds)
+        assert len(seen) == asked
+        text = made.history.files[memory.run.commits.head]["a.py"]
+        assert text.startswith(f"a = {taken}\n")
+
+
 def failing(item: str) -> PlaceQuestion:
     """One that the server does not answer."""
 

@@ -95,9 +95,13 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     broken: str = ""
     """What it breaks though more goal tests are green: a documented example, tests that passed; "" for nothing."""
     counter: GoalTest | None = None
-    """The first of that which makes a call, with what it gave before as `wanted`; None if that is not known."""
+    """The first of that which makes a call, with what it gave before as `wanted`, or the first of what it has `left`; None if there
+    is none.
+    """
     judgment: ChangeJudgment | None = None
     """Of the step's tests, for one whose goal tests are all green."""
+    left: tuple[str, ...] = ()
+    """Of the red tests of what the task names (`Goals.related`), those that are red in these."""
 
     def is_green(self, goals: int) -> bool:
         """Whether each of so many goal tests passes."""
@@ -112,6 +116,11 @@ class TriedAnswer(Struct, frozen=True, kw_only=True):
     def holds(self) -> bool:
         """Whether the step's tests pass as well."""
         return self.judgment is not None and self.judgment.verdict.passed
+
+    @property
+    def settles(self) -> bool:
+        """Whether it holds, and no test of what the task names is red: nothing else is looked for then."""
+        return self.holds and not self.left
 
 
 def likeliest_first(candidates: Sequence[TriedAnswer]) -> list[TriedAnswer]:

@@ -148,7 +148,7 @@ class Questions:
     def rounds(self, candidates: Sequence[TriedAnswer]) -> Iterator[list[PlaceQuestion]]:
         """Each is made when the candidates of the ones before are known. Where one turns more goal tests green than what it was
         made from, all places are asked about again, in its tree: a change of several places is found one after the other. Where
-        one holds, less of its change is tried, and a few more gaps may be asked for; then they end.
+        one settles it, less of its change is tried, and a few more gaps may be asked for; then they end.
         """
         base: TriedAnswer | None = None
         for _ in range(MOST_STEPS):
@@ -156,7 +156,7 @@ class Questions:
             asked = self._with_what_broke(self._question_rounds(base, candidates), candidates)
             for questions in asked:
                 yield questions
-                if any(one.holds for one in candidates):
+                if any(one.settles for one in candidates):
                     yield from self._to_the_smallest(candidates, asked)
                     return
                 better = self._best_improvement(base, candidates)
@@ -169,8 +169,8 @@ class Questions:
     def _with_what_broke(
         self, asked: Iterator[list[PlaceQuestion]], candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
-        """The rounds; behind one with a candidate that turns the goal tests green and breaks something, its gap once more, with
-        the call that it breaks told beside the goal.
+        """The rounds; behind one with a candidate that turns the goal tests green and breaks something, or leaves a test of what the
+        task names red, its gap once more, with that call told beside the goal.
         """
         for questions in asked:
             yield questions
@@ -223,12 +223,14 @@ class Questions:
     def _best_improvement(
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> TriedAnswer | None:
-        """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`."""
+        """The candidate with most green goal tests that breaks nothing, the earliest of several, if it has more than `base`; none with
+        all of them green.
+        """
         least = len((base.goals if base and base.goals else self._at_base).green)
         known = [
             one
             for one in candidates
-            if one.goals is not None and len(one.goals.green) > least and not one.breaks
+            if one.goals is not None and len(one.goals.green) > least and not (one.breaks or one.holds)
         ]
         return max(
             known, key=lambda one: (len(one.goals.green) if one.goals else 0, -one.number), default=None

@@ -74,6 +74,10 @@ MOST_READ = 8
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 MOST_PLACES = 6
+LOOKED_ON, LEAST_SHARE = 2, 0.25
+"""Where the first that holds leaves tests of what the task names red, one that does not is looked for until this many times as much
+was spent, and at least this share of the limit.
+"""
 OBSERVED_CHARS = 900
 """Of what was observed, in a prompt of some 1,500 tokens."""
 
@@ -128,7 +132,7 @@ def go_direct(run: Run, at_base: GoalsAtBase, files: Sequence[str]) -> bool:
     places = [(target.place.path, target.place.name) for target in targets]
     direct = Direct(
         held=held_examples(run, at_base.standard, places, goals),
-        goals=Goals(tests=goals, commit=run.progress.goals.commit),
+        goals=Goals(tests=goals, commit=run.progress.goals.commit, related=run.progress.goals.related),
         base=at_base.standard,
         places=tuple(target.place.name for target in targets),
         limit=solve.direct_tokens,
@@ -311,11 +315,12 @@ class _Route:
 
     def carry_out(self, rounds: Rounds) -> Ended:
         best: TriedAnswer | None = None
+        limit: float = self._direct.limit
         for number, questions in enumerate(rounds(self._candidates)):
             if not questions:
                 continue
             spent = self._run.journal.budget.spent()
-            if spent or self._total_cost() >= self._direct.limit:
+            if spent or self._total_cost() >= limit:
                 break
             try:
                 self._run_round(number, questions)
@@ -324,6 +329,8 @@ class _Route:
                     raise
                 self._run.recorder.note(f"no smaller change was looked for: {error.message}")
                 break
+            if best is None and (best := choose(self._candidates)) is not None:
+                limit = min(limit, max(LOOKED_ON * self._total_cost(), LEAST_SHARE * limit))
             best = choose(self._candidates)
         if best is not None:
             return self._ended_with_best(best)
@@ -459,11 +466,21 @@ class _Route:
                 verdict = judge_step(before, tests, accept, unstable=unstable)
         if verdict.passed:
             run.tests.inform(commit)
-        failing = sorted(verdict.newly_failing)[:MOST_READ]
+        left = tuple(sorted(tests.red().intersection(self._direct.goals.related))) if verdict.passed else ()
+        if left:
+            red = counted(
+                len(left), "test of what the task names is red", "tests of what the task names are red"
+            )
+            self._notify_progress(f"candidate {one.number} is kept, but {red} still: looking further")
+        failing = [*sorted(verdict.newly_failing), *left][:MOST_READ]
         told = (goal_of_test(run, tests, name, GoalSource.REPOSITORY) for name in failing)
         counter = next((test for test in told if test.call and test.wanted), None)
         return replace(
-            one, commit=commit, counter=counter, judgment=ChangeJudgment(tests=tests, verdict=verdict)
+            one,
+            commit=commit,
+            counter=counter,
+            judgment=ChangeJudgment(tests=tests, verdict=verdict),
+            left=left,
         )
 
     def _with_what_it_breaks(self, one: TriedAnswer) -> TriedAnswer:
