@@ -219,6 +219,24 @@ def test_red_tests_of_what_the_task_names_are_a_doubt_while_they_stay_red() -> N
     assert related_doubt(goals, ran({"t.py::a": "passed", "t.py::b": "passed"})) == ""
 
 
+@pytest.mark.parametrize(
+    ("path", "setup", "wanted", "check"),
+    [
+        ("t.py", "", "[9]", "f(1) == [9]"),
+        ("t.test.ts", "", "[9]", "f(1) === [9]"),
+        ("t.py", "x = 1", "[9]", ""),
+        ("t.py", "", "raises KeyError", ""),
+    ],
+)
+def test_a_guess_is_told_as_a_check_where_it_is_one(path: str, setup: str, wanted: str, check: str) -> None:
+    guess = GoalTest(name=A, source=GoalSource.WRITTEN, path=path, call="f(1)", setup=setup, wanted=wanted)
+    (seen,) = goal_outcomes(Goals(tests=(guess,)), ran({A: "failed"}), ran({A: "passed"}))
+    assert seen.check == check
+    stated = replace(guess, source=GoalSource.STATED)
+    (seen,) = goal_outcomes(Goals(tests=(stated,)), ran({A: "failed"}), ran({A: "passed"}))
+    assert seen.check == ""
+
+
 def test_a_doubt_leaves_what_only_words_show_unproven() -> None:
     stated = outcome(GoalSource.STATED, trust="shown", green=True)
     assert verdict_of((stated,), doubt="two differ") == (RunStatus.UNPROVEN, "two differ")

@@ -91,6 +91,12 @@ def test_an_unproven_result_says_what_would_help(evidence: tuple[GoalOutcome, ..
     assert "--resume" not in text
 
 
+def test_what_a_model_guessed_is_offered_as_a_check() -> None:
+    for check, quoted in (("f('a') == 'b'", "\"f('a') == 'b'\""), ('f("$a") == 1', "'f(\"$a\") == 1'")):
+        text = with_evidence(RunStatus.UNPROVEN, replace(HINT, check=check), reason="nothing shows it")
+        assert f"if this is what you want: `cra solve --check {quoted}`" in " ".join(text.split())
+
+
 def test_where_a_goal_test_is_red_that_is_what_would_have_to_change() -> None:
     text = with_evidence(RunStatus.UNPROVEN, RED_GOAL, reason="still red")
     assert "--check" not in text

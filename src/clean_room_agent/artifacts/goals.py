@@ -88,6 +88,13 @@ class GoalTest(Struct, frozen=True, kw_only=True):
         """What it is worth once it is green."""
         return TRUST[self.source]
 
+    @property
+    def comparison(self) -> str:
+        """What it asserts, as `--check` takes it; "" if that is no comparison of a single call."""
+        if not self.call or self.setup or not self.wanted or self.wanted.startswith("raises "):
+            return ""
+        return f"{self.call} {'==' if self.path.endswith('.py') else '==='} {self.wanted}"
+
 
 class Goals(Struct, frozen=True, kw_only=True):
     """The goal tests of a run."""
@@ -131,6 +138,8 @@ class GoalOutcome(Struct, frozen=True, kw_only=True):
     """What it gives now; "" if it was not run."""
     green: bool
     """Whether it passes now, also with the tests as they were before the change."""
+    check: str = ""
+    """Of a hint: what it asserts, as `--check` takes it; "" if that is no comparison of a single call."""
 
     @property
     def shows(self) -> bool:

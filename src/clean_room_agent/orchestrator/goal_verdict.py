@@ -209,6 +209,7 @@ def _goal_outcome(goal: GoalTest, after: str, *, green: bool) -> GoalOutcome:
         before=_one_line_excerpt(goal.got),
         after=after,
         green=green,
+        check=goal.comparison if goal.trust == "hint" else "",
     )
 
 

@@ -3,6 +3,7 @@ and next commands.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
@@ -137,7 +138,9 @@ def render(summary: RunSummary, elsewhere: str = "") -> Group:
     there, in_folder = (f" --repo {elsewhere}", f" -C {elsewhere}") if elsewhere else ("", "")
     lines = [head, *ending_lines(summary.ending, there)]
     if result.status is RunStatus.UNPROVEN and not any(one.trust != "hint" for one in result.evidence):
-        lines.append(Text(f"  {with_flag(WOULD_HELP, there)}", style="yellow"))
+        check = next((one.check for one in result.evidence if one.check), "")
+        helps = f"if this is what you want: `cra solve --check {_in_quotes(check)}`" if check else WOULD_HELP
+        lines.append(Text(f"  {with_flag(helps, there)}", style="yellow"))
     lines += [Text(f"  goal    {line}") for line in goal_lines(result.evidence)]
     lines.extend(_change_lines(summary.files))
     before, after, restored = (counts_of(summary.trace, kind) for kind in ("baseline", "final", "restored"))
@@ -189,6 +192,11 @@ def goal_lines(evidence: Sequence[GoalOutcome]) -> list[str]:
     told = [*red, *shown] if red or len(shown) > 1 else []
     lines = [f"{'green' if one.green else 'red'}: {one.words}" for one in told[:SHOWN]]
     return [*lines, f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else lines
+
+
+def _in_quotes(code: str) -> str:
+    """The code as one word of a shell: in double quotes where it has single ones, and nothing that means something there."""
+    return f'"{code}"' if "'" in code and not set(code) & set('"$`\\!') else shlex.quote(code)
 
 
 def _change_lines(files: Sequence[FileStat]) -> list[Text]:
