@@ -198,4 +198,5 @@ def test_as_many_answers_are_asked_for_at_a_time_as_the_server_gives(project: Pr
     assert server.peak == 4
     fit = read_fit("coder:3b", "")
     assert fit is not None
-    assert sorted(fit.widths) == [1, 2, 4]
+    assert sorted(fit.widths) == [1, 4]
+    assert fit.widths[1].work > sum(one.tokens for one in fit.figures["function"][1:3])

@@ -34,6 +34,8 @@ class Measured(Struct, frozen=True, kw_only=True):
     right: bool
     tokens: int = 0
     """That were written."""
+    read: int = 0
+    """Tokens of the question, where its time is measured."""
     over: bool = False
     """Whether the answer is longer than answers usually may be."""
     kind: str = ""

@@ -42,10 +42,8 @@ from clean_room_agent.retrieval.judges import ModelJudge, question_text
 from clean_room_agent.retrieval.prompts import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import Option
 
-TIMED_ALONE, TOGETHER = 2, 5
-"""Functions that are asked for alone, after a first one in whose time the model may be loaded; and those after which all slots
-are used.
-"""
+TIMED_ALONE = 2
+"""Functions that are asked for alone, after a first one in whose time the model may be loaded; all slots are used then."""
 AT_A_TIME = 3
 """Tasks between two looks at a figure, or as many as the slots take: two that choose, and one that is held."""
 TEMPERATURES = (0.7, 0.4)
@@ -154,7 +152,7 @@ class Probe:
             found += new
             self._speed = self._speed.plus(bounds.tokens * len(new), seconds)
             if name == "function" and width == len(batch) and len(found) > len(new):
-                work = sum(one.tokens for one in new)
+                work = sum(one.tokens + one.read / READ_PER_WRITTEN for one in new)
                 fit.widths[width] = fit.widths.get(width, Speed()).plus(work, seconds)
             self._keep(fit)
         self._tell_progress(name, len(found))
@@ -162,7 +160,7 @@ class Probe:
     def _batch_shape(self, name: FigureName, done: int, fit: Fit) -> tuple[int, int]:
         """How many tasks are asked next, and how many of them at a time."""
         if name == "function":  # asked alone and together, which shows what slots are worth
-            size = 1 if done <= TIMED_ALONE else min(2, self._slots) if done < TOGETHER else self._slots
+            size = 1 if done <= TIMED_ALONE else self._slots
             return size, size
         if name in {"masked", "judgment"}:  # themselves several questions
             return 1, 1
@@ -213,7 +211,14 @@ class Probe:
         return [_Item(task=one.name, ask=partial(self._ask_in_words, one, known[0])) for one in known[1]]
 
     def _measured_answer(
-        self, task: FunctionTask, text: str | None, tokens: int | None, *, kind: str = "", over: bool = False
+        self,
+        task: FunctionTask,
+        text: str | None,
+        tokens: int | None,
+        *,
+        read: int = 0,
+        kind: str = "",
+        over: bool = False,
     ) -> list[Measured]:
         """With whether the file's text, if there is one, does what it should."""
         one = Measured(
@@ -222,6 +227,7 @@ class Probe:
             applied=text is not None,
             right=text is not None and self._check(task, text),
             tokens=tokens or 0,
+            read=read,
             kind=kind,
             over=over,
         )
@@ -247,7 +253,8 @@ class Probe:
         answer = question.send(self._pass_id)
         tokens = answer.completion_tokens or 0
         over = tokens > question.most_tokens / MEASURED_LENGTH
-        return self._measured_answer(task, _text_with_answer(question, answer), tokens, kind=kind, over=over)
+        text, read = _text_with_answer(question, answer), answer.prompt_tokens or 0
+        return self._measured_answer(task, text, tokens, read=read, kind=kind, over=over)
 
     def _ask_gaps(self, task: FunctionTask, fit: Fit, side: bool) -> list[Measured]:
         """The first gaps of the wrong line, asked for side by side or in turn."""
