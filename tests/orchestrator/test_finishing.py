@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from testing.runs.memory_run import MemoryProject, MemoryRun, memory_project, part_plan, step
 
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest
@@ -277,6 +278,28 @@ def test_a_goal_test_that_was_added_decides_by_its_trust(
         assert end.result.status is status, end.result.reason
         assert judged(end).touched == (), "it is no change of the result"
         assert end.result.evidence[0].after == ("2" if text == "a = 2\n" else "fails")
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "status"),
+    [
+        ("a = 2\n", GoalSource.STATED, RunStatus.UNPROVEN),
+        ("a = 2  # both\n", GoalSource.STATED, RunStatus.COMPLETE),
+        ("a = 2\n", GoalSource.GIVEN, RunStatus.COMPLETE),
+    ],
+)
+def test_where_red_tests_of_what_the_task_names_stay_red_words_alone_prove_nothing(
+    tmp_path: Path, text: str, source: GoalSource, status: RunStatus
+) -> None:
+    def two(files: Mapping[str, str]) -> dict[str, Outcome]:
+        mended: Outcome = "passed" if "both" in files["a.py"] else "failed"
+        return {**goal_green_if_two(files), "tests/test_a.py::test_other": mended}
+
+    with memory_project(tmp_path, FILES, two) as project:
+        goals = replace(with_goal(source, ADDED, project), related=("tests/test_a.py::test_other",))
+        _, end = ended(project, {"a.py": text, **ADDED}, goals=goals, testing={"accept": "no-new-failures"})
+        assert end.result.status is status
+        assert ("test_other" in end.result.reason) is (status is RunStatus.UNPROVEN)
 
 
 def test_a_result_that_makes_a_goal_test_weaker_is_judged_by_the_test_as_it_was_added(tmp_path: Path) -> None:
