@@ -1,7 +1,8 @@
 """A real small model in the chair: what `cra` solves with it, and what others solve with the same tokens.
 
     python -m benchmarks.real WORK MIRRORS [--sets NAME,...] [--arms NAME,...] [--split dev|test] [--sample N]
-                              [--only TEXT] [--model NAME | --base-url URL --model NAME [--gaps NAME]] [--bound TOKENS] [--write]
+                              [--only TEXT] [--model NAME | --base-url URL --model NAME] [--bound TOKENS] [--write]
+                              [--config KEY=VALUE]... [--fits FOLDER]
 
 WORK is a folder outside this repository, in which all is kept: tasks, results (one file for each arm and task, so a run that
 was broken off goes on where it was), trees, logs, and every question and answer. MIRRORS says where the repositories are,
@@ -169,9 +170,14 @@ def main() -> int:
         "--model", default=CODER, help=f"one of {', '.join(MODELS)}, or the server's name for it"
     )
     parser.add_argument(
-        "--gaps",
-        default="",
-        help="the server's name for what fills `cra`'s gaps instead, such as BASE+ADAPTER",
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of `cra`'s configuration, such as models.overrides.fill=BASE+ADAPTER; results stand apart",
+    )
+    parser.add_argument(
+        "--fits", type=Path, help="the folder of what `cra models fit` measured, for `cra` to go by"
     )
     parser.add_argument("--base-url", default="", help="of a server that runs, without /v1")
     parser.add_argument("--window", type=int, default=WINDOW, help="tokens of a prompt and its answer")
@@ -185,7 +191,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     bench = Bench(work=asked.work.resolve(), mirrors=asked.mirrors)
-    model = Model(name=asked.model, window=asked.window, gaps=asked.gaps)
+    model = Model(name=asked.model, window=asked.window, settings=tuple(asked.config), fits=asked.fits)
     try:
         run_all(asked, bench, model)
     except (BenchmarkError, planted.NoTask, FetchError) as exc:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -36,13 +37,15 @@ class Model(Struct, frozen=True, kw_only=True):
     name: str
     window: int
     """Tokens."""
-    gaps: str = ""
-    """The model that fills gaps for `cra`, such as an adapter's, where it is another one."""
+    settings: tuple[str, ...] = ()
+    """KEY=VALUE of what is configured for `cra` beyond its defaults."""
+    fits: Path | None = None
+    """The folder with what `cra models fit` measured, where `cra` is to go by it."""
 
     @property
     def folder(self) -> str:
         """Where its results stand."""
-        return f"{self.name}, gaps by {self.gaps}" if self.gaps else self.name
+        return ", ".join((self.name, *(("fitted",) if self.fits else ()), *self.settings))
 
     @property
     def answer(self) -> int:
@@ -107,7 +110,7 @@ def command_run(run: Run, command: Sequence[str], variables: Mapping[str, str]) 
 
 
 def cra(run: Run) -> Left:
-    """`cra init -y` and `cra solve`, all else by default; claimed: it ends with 0.
+    """`cra init -y` and `cra solve`, all else by default but what the model says; claimed: it ends with 0.
 
     Raises:
         BenchmarkError: it could not be set up, so that nothing was asked: that says nothing about the task.
@@ -119,8 +122,9 @@ def cra(run: Run) -> Left:
     server = ("--provider", "openai", "--base-url", run.account.base_url)
     tests = ("--test-command", shlex.join(run.task.command))
     commands: list[Sequence[str]] = [(*CRA, "init", "-y", *server, *models, *tests)]
-    if run.model.gaps:
-        commands.append((*CRA, "config", "set", "models.overrides.fill", run.model.gaps))
+    commands += [(*CRA, "config", "set", *one.split("=", 1)) for one in run.model.settings]
+    if run.model.fits is not None:
+        shutil.copytree(run.model.fits, home / ".local" / "state" / "cra" / "fits")
     for command in commands:
         code, _ = command_run(run, command, variables)
         if code:

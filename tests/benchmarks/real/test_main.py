@@ -123,10 +123,10 @@ def test_another_build_than_the_benchmarks_own_is_refused(
         require_own_build(tmp_path / "clean_room_agent", other)
 
 
-def test_results_with_another_model_for_gaps_stand_apart(tmp_path: Path) -> None:
+def test_results_with_other_settings_stand_apart(tmp_path: Path) -> None:
     bench = JudgingBench(work=tmp_path, mirrors="")
     task = bench.cached("t1", made)
-    adapted = Model(name="qwen", window=4096, gaps="qwen+own")
+    adapted = Model(name="qwen", window=4096, settings=("models.overrides.fill=qwen+own",))
     with OpenAiServer(["yes"], models=("qwen",)) as server, CountingProxy(server.base_url) as proxy:
         done_by("cra", asking([]), bench, task, adapted, proxy, 1000)
     assert [found.task for found in all_results(bench, adapted, 1000)] == ["t1"]
