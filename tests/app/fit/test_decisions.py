@@ -89,7 +89,7 @@ def test_answers_may_be_longer_where_right_ones_were() -> None:
 
 
 def test_gaps_are_asked_side_by_side_where_that_is_faster() -> None:
-    turn, side = Speed(work=100, seconds=10), Speed(work=100, seconds=8)
+    turn, side = Speed(work=100, seconds=10), Speed(work=100, seconds=6)
     assert (
         chosen(replace(strong(), gaps={"in-turn": turn, "side-by-side": side}))["solve.gaps"]
         == "side-by-side"
@@ -99,7 +99,7 @@ def test_gaps_are_asked_side_by_side_where_that_is_faster() -> None:
 
 
 def test_slots_that_are_hardly_faster_are_left_alone() -> None:
-    widths = {1: Speed(work=100, seconds=10), 4: Speed(work=100, seconds=9.5)}
+    widths = {1: Speed(work=100, seconds=10), 4: Speed(work=100, seconds=8.5)}
     assert chosen(replace(strong(), widths=widths))["models.parallel"] == 1
 
 
