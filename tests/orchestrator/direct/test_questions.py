@@ -20,7 +20,7 @@ from clean_room_agent.orchestrator.direct.questions import (
     Target,
     left_to_do,
 )
-from clean_room_agent.orchestrator.run_config import SolveConfig
+from clean_room_agent.orchestrator.run_config import Form, SolveConfig
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
@@ -351,6 +351,13 @@ def test_a_model_that_only_fills_gaps_is_asked_nothing_in_words() -> None:
     ]
     assert asked
     assert all("masked" in item for item in asked)
+
+
+@pytest.mark.parametrize("forms", [("masked",), ("lines",)])
+def test_what_has_still_to_be_written_is_asked_for_whole_in_any_forms(forms: tuple[Form, ...]) -> None:
+    asked = [item for one in rounds([], LATER, solve=replace(SOLVE, forms=forms)) for item in items(one)]
+    assert asked[0] == "a.py::later function 0"
+    assert all("function" in item for item in asked)
 
 
 def test_gaps_are_asked_side_by_side_where_the_configuration_says_so() -> None:

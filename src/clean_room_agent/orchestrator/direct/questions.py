@@ -347,7 +347,8 @@ class _Sweep:
         )
         self.is_long = place.last_line - place.first_line >= LONG
         """Answers in words are then long and seldom usable: gaps come first."""
-        prompt = worded_form(solve, long=self.is_long)
+        # Of a stub, nothing but all of it can be asked for, however seldom the model mends a definition so.
+        prompt = worded.FUNCTION if self.is_stub else worded_form(solve, long=self.is_long)
         self._worded: Iterator[FormRequest] = iter(())
         if prompt is not None:
             self._worded = worded.requests(
