@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.run import Run, Tried
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.steps.checked_attempt import normalised_diff
@@ -143,6 +144,22 @@ def choose(candidates: Sequence[TriedAnswer]) -> TriedAnswer | None:
     most = max(map(diffs.count, diffs))
     common = [one for one, diff in zip(held, diffs, strict=True) if diffs.count(diff) == most]
     return min(likeliest_first(common), key=size_of)
+
+
+def outcome_of(one: TriedAnswer) -> tuple[AttemptOutcome, str]:
+    """How the candidate ended, and why it was not accepted."""
+    if one.judgment is not None:
+        verdict = one.judgment.verdict
+        if verdict.passed:
+            return AttemptOutcome.APPLIED_AND_PASSED, ""
+        timed_out = one.judgment.tests.end.timed_out
+        return AttemptOutcome.TIMED_OUT if timed_out else AttemptOutcome.TESTS_FAILED, verdict.reason
+    if one.broken:
+        return AttemptOutcome.TESTS_FAILED, one.broken
+    if one.goals is not None:
+        said = "; ".join(f"{name}: {what}" for name, what in one.goals.said) or "the goal tests are green"
+        return AttemptOutcome.TESTS_FAILED, said
+    return AttemptOutcome.REFUSED, one.fault
 
 
 def in_vain(candidates: Sequence[TriedAnswer]) -> tuple[Tried, ...]:

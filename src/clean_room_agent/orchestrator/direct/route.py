@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.goals import Goals, GoalSource, GoalTest, GoalTrace, TracedFunction, gives
 from clean_room_agent.artifacts.model_calls import READ_PER_WRITTEN
 from clean_room_agent.artifacts.names import counted, implement_pass, listed
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, EventKind, PassType
+from clean_room_agent.artifacts.outcomes import EventKind, PassType
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.db.raw.passes import AttemptRow, DecisionRow, ValidationRow
 from clean_room_agent.errors import ModelError, WindowExceeded
@@ -31,6 +31,7 @@ from clean_room_agent.orchestrator.direct.candidates import (
     choose,
     in_vain,
     likeliest_first,
+    outcome_of,
     run_goals,
 )
 from clean_room_agent.orchestrator.direct.questions import (
@@ -493,7 +494,7 @@ class _Route:
 
     def _record_candidate(self, one: TriedAnswer, best: TriedAnswer | None) -> None:
         run = self._run
-        outcome, error = _candidate_outcome(one)
+        outcome, error = outcome_of(one)
         if one.holds and best is not None and one is not best:
             error = f"candidate {best.number} is likelier, or more of them make its change"
         kept = one.judgment is not None
@@ -583,22 +584,6 @@ class _Route:
 
     def _notify_progress(self, words: str) -> None:
         self._run.recorder.observer.notice(PassProgress(doing=words))
-
-
-def _candidate_outcome(one: TriedAnswer) -> tuple[AttemptOutcome, str]:
-    """How the candidate ended, and why it was not accepted."""
-    if one.judgment is not None:
-        verdict = one.judgment.verdict
-        if verdict.passed:
-            return AttemptOutcome.APPLIED_AND_PASSED, ""
-        timed_out = one.judgment.tests.end.timed_out
-        return AttemptOutcome.TIMED_OUT if timed_out else AttemptOutcome.TESTS_FAILED, verdict.reason
-    if one.broken:
-        return AttemptOutcome.TESTS_FAILED, one.broken
-    if one.goals is not None:
-        said = "; ".join(f"{name}: {what}" for name, what in one.goals.said) or "the goal tests are green"
-        return AttemptOutcome.TESTS_FAILED, said
-    return AttemptOutcome.REFUSED, one.fault
 
 
 def may_change(run: Run, tree: Tree, path: str, files: Sequence[str]) -> bool:
