@@ -61,7 +61,11 @@ TIMEOUT_S = 1800.0
 def done_by(
     name: str, arm: Arm, bench: Bench, task: Task, model: Model, proxy: CountingProxy, bound: int
 ) -> Result:
-    """The arm's result for the task: the one of an earlier run, or a new one."""
+    """The arm's result for the task: the one of an earlier run, or a new one.
+
+    Raises:
+        BenchmarkError: the server failed, which says nothing about the arm.
+    """
     folder = bench.work / "runs" / model.folder / f"bound-{bound}" / name / task.id
     file = folder / "result.json"
     if file.exists():
@@ -73,6 +77,8 @@ def done_by(
     begun = time.monotonic()
     left = arm(run)
     seconds = time.monotonic() - begun
+    if account.lost:
+        raise BenchmarkError(f"{name}, {task.id}: the server left {account.lost} questions unanswered")
     solved = bench.solved(task, run.tree)
     result = Result(
         task=task.id,

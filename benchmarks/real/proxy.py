@@ -52,6 +52,8 @@ class Account:
         self.usage = Usage()
         self.answers = 0
         self.refused = 0
+        self.lost = 0
+        """Questions that the server did not answer."""
         self.seconds = 0.0
         """Sum over all requests; those that overlap count twice."""
         self._file = file
@@ -167,6 +169,16 @@ class _Handler(BaseHTTPRequestHandler):
         if sent.get("stream"):
             sent["timings_per_token"] = True  # so an answer that the client stops is counted, too
             sent.setdefault("stream_options", {"include_usage": True})  # other servers than llama-server
+        try:
+            self._exchange(account, path, request, sent)
+        except httpx.TransportError as error:
+            account.lost += 1
+            self._refuse(HTTPStatus.BAD_GATEWAY, f"the model's server did not answer: {error}")
+
+    def _exchange(
+        self, account: Account, path: str, request: dict[str, Any], sent: Mapping[str, Any]
+    ) -> None:
+        """What is `sent` for the request is answered and counted."""
         begun = time.monotonic()
         reply = Reply()
         with self.server.proxy.client.stream("POST", path, json=sent, headers=self._headers()) as response:

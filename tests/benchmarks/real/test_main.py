@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 
 import httpx
@@ -81,6 +82,22 @@ def test_what_could_not_be_set_up_is_no_result(tmp_path: Path) -> None:
         done_by("cra", cra, bench, task, MODEL, proxy, 1000)
     assert not (place / "result.json").exists()
     assert "error: " in (place / "log.txt").read_text(encoding="utf-8")
+
+
+def test_where_the_server_fails_there_is_no_result(tmp_path: Path) -> None:
+    bench = JudgingBench(work=tmp_path, mirrors="")
+    task = bench.cached("t1", made)
+
+    def enduring(run: Run) -> Left:
+        request = {"model": "qwen", "messages": [{"role": "user", "content": "Say yes."}]}
+        answer = httpx.post(f"{run.account.base_url}/v1/chat/completions", json=request)
+        assert answer.status_code == HTTPStatus.BAD_GATEWAY
+        return Left(claimed=False, attempts=0, applied=0)
+
+    failed = pytest.raises(BenchmarkError, match="cra, t1: the server left 1 questions unanswered")
+    with CountingProxy("http://127.0.0.1:9") as proxy, failed:
+        done_by("cra", enduring, bench, task, MODEL, proxy, 1000)
+    assert all_results(bench, MODEL, 1000) == []
 
 
 def test_the_stage_that_lost_a_task_is_told_by_its_attempts(tmp_path: Path) -> None:
