@@ -1,8 +1,15 @@
 """Which of several candidates counts."""
 
+import pytest
 from testing.runs.memory_run import pytest_run
 
-from clean_room_agent.orchestrator.direct.candidates import Answered, TriedAnswer, choose, likeliest_first
+from clean_room_agent.orchestrator.direct.candidates import (
+    Answered,
+    GoalRun,
+    TriedAnswer,
+    choose,
+    likeliest_first,
+)
 from clean_room_agent.orchestrator.steps.attempt import ChangeJudgment
 from clean_room_agent.orchestrator.test_runs.gate import StepVerdict
 
@@ -55,3 +62,36 @@ def test_of_several_that_hold_the_one_that_changes_least_is_chosen() -> None:
     other = candidate(2, '-s = str("ascii", s)\n+s = s.decode("utf-8")', -0.1)
     assert chosen(swapped, other) == 1
     assert chosen(other, swapped) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "wanted", "nearer"),
+    [
+        ("'kines'", "'kine s'", "'kine'", False),
+        ("[9, 0]", "[9, 0, None]", "[9, 0, 0]", True),
+        ("[9, 0]", "[]", "[9, 0, 0]", False),
+        ("12", "11.5", "11", True),
+        ("12", "13", "11", False),
+        ("12", "TypeError: no", "11", False),
+        ("TypeError: no", "KeyError: 1", "11", True),
+        ("KeyError: 1", "12", "11", True),
+        ("12", "13", "", True),
+        ("12", "TypeError: no", "raises KeyError", True),
+        ("12", "12", "", False),
+    ],
+)
+def test_a_candidate_is_nearer_where_what_it_gives_is(
+    before: str, said: str, wanted: str, nearer: bool
+) -> None:
+    base = GoalRun(green=(), said=(("t", before),))
+    assert GoalRun(green=(), said=(("t", said),)).is_nearer(base, {"t": wanted}) is nearer
+
+
+def test_the_nearest_has_more_green_tests_or_a_value_more_like_the_wanted_one() -> None:
+    wanted = {"t": "[9, 0, 0]", "u": "1"}
+    runs = [
+        GoalRun(green=(), said=(("t", "[]"),)),
+        GoalRun(green=(), said=(("t", "[9, 0]"),)),
+        GoalRun(green=("u",), said=(("t", "[]"),)),
+    ]
+    assert sorted(runs, key=lambda run: run.closeness(wanted)) == runs

@@ -268,10 +268,19 @@ def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() 
     candidates: list[TriedAnswer] = []
     asked = rounds(candidates, TOTAL)
     next(asked)
-    candidates.append(candidate("x", text=TEXT.replace("= 1", "= 5"), said="6"))
+    candidates.append(candidate("x", text=TEXT.replace("= 1", "= 0.5"), said="1.5"))
     later = [item for one in asked for item in items(one)]
     assert any(item.startswith("from 1 a.py::total masked") for item in later)
     assert any(item.startswith("after 1 a.py::total function") for item in later)
+
+
+def test_a_candidate_that_gives_what_is_further_off_is_not_gone_on_from() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    next(asked)
+    candidates.append(candidate("x", text=TEXT.replace("= 1", "= 5"), said="6"))
+    later = [item for one in asked for item in items(one)]
+    assert not any("from 1" in item or "after 1" in item for item in later)
 
 
 def test_where_one_more_goal_test_is_green_all_is_asked_again_from_there() -> None:

@@ -351,10 +351,10 @@ def test_the_standard_at_the_base_knows_the_goal_tests_that_were_added(project: 
 
 def test_nearer_is_more_green_or_another_failure_of_tests_that_ran() -> None:
     base = GoalRun(green=(), said=(("t", "3"),))
-    assert GoalRun(green=("t",)).is_nearer(base)
-    assert GoalRun(green=(), said=(("t", "4"),)).is_nearer(base)
-    assert not GoalRun(green=(), said=(("t", "NameError"),), whole=False).is_nearer(base)
-    assert not base.is_nearer(base)
+    assert GoalRun(green=("t",)).is_nearer(base, {})
+    assert GoalRun(green=(), said=(("t", "4"),)).is_nearer(base, {})
+    assert not GoalRun(green=(), said=(("t", "NameError"),), whole=False).is_nearer(base, {})
+    assert not base.is_nearer(base, {})
 
 
 def test_only_product_code_that_the_user_left_in_is_changed(project: MemoryProject) -> None:

@@ -5,7 +5,8 @@ Goal tests alone judge them first: they take a fraction of the whole suite's tim
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ MOST_TRIED = 3
 """Changes of which the planned route is told."""
 MOST_CHARACTERS = 160
 """Of such a change, and of its result."""
+ERROR = re.compile(r"[\w.]*(?:Error|Exception|Warning)\b")
+"""Begins what a test gave that did not come to a value."""
 TOKEN = re.compile(r"\w+|[^\w\s]")
 LEAST_SECONDS, TIMES = 30.0, 10
 """A candidate's goal tests may take this long, since what failed at once before may take longer when it is right, and so many times
@@ -42,11 +45,40 @@ class GoalRun(Struct, frozen=True, kw_only=True):
     whole: bool = True
     """Whether each of them ran: an error of the whole file, or a process that ended, says nothing about one of them."""
 
-    def is_nearer(self, than: "GoalRun") -> bool:
-        """Whether more of them pass, or each ran and one failed in another way."""
+    def is_nearer(self, than: "GoalRun", wanted: Mapping[str, str]) -> bool:
+        """Whether more of them pass, or each ran and one came nearer to what is `wanted`, by name; where that is no value, or the
+        test did not come to one, whether it failed in another way.
+        """
         if len(self.green) != len(than.green):
             return len(self.green) > len(than.green)
-        return self.whole and self.said != than.said
+        before = dict(than.said)
+        return self.whole and any(
+            _came_nearer(said, before.get(name, said), wanted.get(name, "")) for name, said in self.said
+        )
+
+    def closeness(self, wanted: Mapping[str, str]) -> float:
+        """How many of them pass, and how alike what the others gave is to what is `wanted`; more is nearer."""
+        return len(self.green) + sum(_likeness(said, wanted.get(name, "")) for name, said in self.said)
+
+
+def _came_nearer(said: str, before: str, wanted: str) -> bool:
+    if not wanted or wanted.startswith("raises ") or ERROR.match(before):
+        return said != before
+    if ERROR.match(said):
+        return False
+    try:
+        return abs(float(said) - float(wanted)) < abs(float(before) - float(wanted))
+    except ValueError:
+        return _likeness(said, wanted) > _likeness(before, wanted)
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1: of the texts, or of their tokens, where these are more alike."""
+    pairs: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
+        (one, other),
+        (TOKEN.findall(one), TOKEN.findall(other)),
+    )
+    return max(SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in pairs)
 
 
 class GoalsAtBase(Struct, frozen=True, kw_only=True):

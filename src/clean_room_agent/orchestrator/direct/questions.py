@@ -285,17 +285,24 @@ class Questions:
     def _nearer_rounds(
         self, base: TriedAnswer | None, candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
-        """Going on from candidates that fail in another way: what they give is told, and the rest of their place is asked about."""
+        """Going on from candidates that came nearer, the nearest first: what they give is told, and the rest of their place is asked
+        about.
+        """
         number = 0 if base is None else base.number
         before = self._at_base if base is None or base.goals is None else base.goals
+        wanted = {goal.name: goal.wanted for goal in self._assignment.goals}
         near = [
-            one
+            (one.goals.closeness(wanted), one)
             for one in candidates
-            if one.base == number and one.goals is not None and one.goals.is_nearer(before) and not one.breaks
+            if one.base == number
+            and one.goals is not None
+            and one.goals.is_nearer(before, wanted)
+            and not one.breaks
         ]
+        near.sort(key=lambda pair: -pair[0])
         targets = self._targets if base is None else self._targets_in(base)
         by_name = {(target.place.path, target.place.name): target for target in targets}
-        for one in near[:MOST_NEARER]:
+        for _, one in near[:MOST_NEARER]:
             target = by_name.get((one.path, one.symbol))
             place = None if target is None else _moved_place(target, one.text)
             if target is None or place is None:
