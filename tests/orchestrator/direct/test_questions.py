@@ -311,11 +311,24 @@ def test_a_gap_whose_answer_breaks_something_is_asked_for_again_told_of_that() -
     text = TEXT.replace("result = 1", "result = 7")
     whole = replace(candidate("a.py::total function 0", text=text), broken="u fails now", counter=counter)
     candidates += [whole, replace(whole, number=2), replace(whole, number=3, item=item)]
-    again = next(asked)
+    again = [next(asked) for _ in range(3)]
     mask = item.rpartition(" ")[0].rpartition(" ")[0]
-    assert [one.item for one in again] == [
-        f"{mask} {telling} 0 against 3" for telling in ("comment", "wrong", "docstring")
+    assert [items(one) for one in again] == [
+        [f"{mask} {telling} 0 against 3"] for telling in ("comment", "wrong", "docstring")
     ]
+    assert not [one for questions in asked for one in questions if "against" in one.item]
+
+
+def test_a_gap_that_was_asked_for_again_and_holds_is_not_told_of_in_further_ways() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    item = items(next(asked))[0]
+    counter = GoalTest(name="u", source=GoalSource.REPOSITORY, call="total([])", wanted="0", got="1")
+    text = TEXT.replace("result = 1", "result = 7")
+    candidates.append(replace(candidate(item, text=text), broken="u fails now", counter=counter))
+    (again,) = next(asked)
+    assert again.item.endswith("comment 0 against 1")
+    candidates.append(replace(held(again.item, TEXT.replace("result = 1", "result = 0")), number=2))
     assert not [one for questions in asked for one in questions if "against" in one.item]
 
 

@@ -170,18 +170,21 @@ class Questions:
         self, asked: Iterator[list[PlaceQuestion]], candidates: Sequence[TriedAnswer]
     ) -> Iterator[list[PlaceQuestion]]:
         """The rounds; behind one with a candidate that turns the goal tests green and breaks something, or leaves a test of what the
-        task names red, its gap once more, with that call told beside the goal.
+        task names red, its gap once more, with that call told beside the goal, in one way after the other.
         """
         for questions in asked:
             yield questions
             broke = [one for one in candidates if one.counter is not None and one.number not in self._told]
             for one in broke:
-                if len(self._told) == MOST_AGAIN:
+                if len(self._told) == MOST_AGAIN or any(other.settles for other in candidates):
                     break
                 again = next((found for sweep in self._sweeps if (found := sweep.against(one))), [])
                 if again:
                     self._told.add(one.number)
-                    yield again
+                for question in again:  # long ones, of which the first may do
+                    yield [question]
+                    if any(other.settles for other in candidates):
+                        break
 
     def _to_the_smallest(
         self, candidates: Sequence[TriedAnswer], more: Iterator[list[PlaceQuestion]]
