@@ -274,6 +274,17 @@ def test_a_candidate_that_came_nearer_is_gone_on_from_and_its_failure_is_told() 
     assert any(item.startswith("after 1 a.py::total function") for item in later)
 
 
+def test_what_holds_and_leaves_a_test_of_the_named_red_is_not_gone_on_from() -> None:
+    candidates: list[TriedAnswer] = []
+    asked = rounds(candidates, TOTAL)
+    next(asked)
+    kept = held("x", TEXT.replace("result = 1", "result = 7"))
+    candidates.append(replace(kept, goals=GoalRun(green=("t",)), left=("u",)))
+    later = [item for one in asked for item in items(one)]
+    assert later
+    assert not any("from 1" in item or "after 1" in item for item in later)
+
+
 def test_a_candidate_that_gives_what_is_further_off_is_not_gone_on_from() -> None:
     candidates: list[TriedAnswer] = []
     asked = rounds(candidates, TOTAL)

@@ -300,7 +300,7 @@ class Questions:
             if one.base == number
             and one.goals is not None
             and one.goals.is_nearer(before, wanted)
-            and not one.breaks
+            and not (one.breaks or one.holds)
         ]
         near.sort(key=lambda pair: -pair[0])
         targets = self._targets if base is None else self._targets_in(base)
