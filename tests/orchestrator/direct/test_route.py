@@ -133,7 +133,7 @@ RELATED = {
     ("answers", "limit", "asked", "taken"),
     [
         (["1", "0", "2", "3"], 1_000, 3, "2"),
-        (["1", "0", "0", "2"], 60, 3, "1"),
+        (["1", "0", "0", "2"], 30, 3, "1"),
     ],
 )
 def test_what_leaves_a_test_of_the_named_red_is_kept_while_others_are_looked_for(

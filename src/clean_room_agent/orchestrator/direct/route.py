@@ -75,7 +75,7 @@ MOST_READ = 8
 MOST_SUITES = 3
 """Candidates of one round whose goal tests are green and for which the step's tests are run."""
 MOST_PLACES = 6
-LOOKED_ON, LEAST_SHARE = 2, 0.25
+LOOKED_ON, LEAST_SHARE = 2, 0.5
 """Where the first that holds leaves tests of what the task names red, one that does not is looked for until this many times as much
 was spent, and at least this share of the limit.
 """
