@@ -137,12 +137,17 @@ class _Handler(BaseHTTPRequestHandler):
         path = "/" + "/".join(rest).rstrip("/")
         if account is None:
             self._refuse(HTTPStatus.NOT_FOUND, "no such task")
-        elif not path.endswith(COUNTED):
-            self._relay(path, body)
-        elif not account.admits():  # 401: the one status after which no client waits and tries again
-            self._refuse(HTTPStatus.UNAUTHORIZED, SPENT.format(spent=account.spent, bound=account.bound))
-        else:
-            self._count(account, path, json.loads(body))
+            return
+        try:
+            if not path.endswith(COUNTED):
+                self._relay(path, body)
+            elif not account.admits():  # 401: the one status after which no client waits and tries again
+                self._refuse(HTTPStatus.UNAUTHORIZED, SPENT.format(spent=account.spent, bound=account.bound))
+            else:
+                self._count(account, path, json.loads(body))
+        except httpx.TransportError as error:
+            account.lost += 1
+            self._refuse(HTTPStatus.BAD_GATEWAY, f"the model's server did not answer: {error}")
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
         error = {"error": {"message": message, "type": "bound_spent", "code": int(status)}}
@@ -169,16 +174,6 @@ class _Handler(BaseHTTPRequestHandler):
         if sent.get("stream"):
             sent["timings_per_token"] = True  # so an answer that the client stops is counted, too
             sent.setdefault("stream_options", {"include_usage": True})  # other servers than llama-server
-        try:
-            self._exchange(account, path, request, sent)
-        except httpx.TransportError as error:
-            account.lost += 1
-            self._refuse(HTTPStatus.BAD_GATEWAY, f"the model's server did not answer: {error}")
-
-    def _exchange(
-        self, account: Account, path: str, request: dict[str, Any], sent: Mapping[str, Any]
-    ) -> None:
-        """What is `sent` for the request is answered and counted."""
         begun = time.monotonic()
         reply = Reply()
         with self.server.proxy.client.stream("POST", path, json=sent, headers=self._headers()) as response:

@@ -84,13 +84,14 @@ def test_what_could_not_be_set_up_is_no_result(tmp_path: Path) -> None:
     assert "error: " in (place / "log.txt").read_text(encoding="utf-8")
 
 
-def test_where_the_server_fails_there_is_no_result(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asks", ["v1/chat/completions", "v1/models"])
+def test_where_the_server_fails_there_is_no_result(tmp_path: Path, asks: str) -> None:
     bench = JudgingBench(work=tmp_path, mirrors="")
     task = bench.cached("t1", made)
 
     def enduring(run: Run) -> Left:
         request = {"model": "qwen", "messages": [{"role": "user", "content": "Say yes."}]}
-        answer = httpx.post(f"{run.account.base_url}/v1/chat/completions", json=request)
+        answer = httpx.post(f"{run.account.base_url}/{asks}", json=request)
         assert answer.status_code == HTTPStatus.BAD_GATEWAY
         return Left(claimed=False, attempts=0, applied=0)
 
