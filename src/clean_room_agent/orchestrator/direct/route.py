@@ -330,9 +330,10 @@ class _Route:
                     raise
                 self._run.recorder.note(f"no smaller change was looked for: {error.message}")
                 break
-            if best is None and (best := choose(self._candidates)) is not None:
-                limit = min(limit, max(LOOKED_ON * self._total_cost(), LEAST_SHARE * limit))
+            first = best is None
             best = choose(self._candidates)
+            if first and best is not None and best.left:
+                limit = min(limit, max(LOOKED_ON * self._total_cost(), LEAST_SHARE * limit))
         if best is not None:
             return self._ended_with_best(best)
         return Ended(detail=self._failure_detail(), tried=in_vain(self._candidates))
