@@ -87,6 +87,12 @@ def test_a_candidate_is_nearer_where_what_it_gives_is(
     assert GoalRun(green=(), said=(("t", said),)).is_nearer(base, {"t": wanted}) is nearer
 
 
+def test_more_green_tests_are_nearer_and_a_run_that_did_not_end_tells_nothing() -> None:
+    base = GoalRun(green=(), said=(("t", "3"),))
+    assert GoalRun(green=("t",)).is_nearer(base, {})
+    assert not GoalRun(green=(), said=(("t", "NameError"),), whole=False).is_nearer(base, {})
+
+
 def test_the_nearest_has_more_green_tests_or_a_value_more_like_the_wanted_one() -> None:
     wanted = {"t": "[9, 0, 0]", "u": "1"}
     runs = [

@@ -19,7 +19,6 @@ from clean_room_agent.db.raw.passes import list_attempts, list_validations
 from clean_room_agent.errors import ServerFailed, WindowExceeded
 from clean_room_agent.orchestrator.direct.candidates import (
     Answered,
-    GoalRun,
     TriedAnswer,
     goals_at_base,
     run_goals,
@@ -347,14 +346,6 @@ def test_the_standard_at_the_base_knows_the_goal_tests_that_were_added(project: 
     assert at_base.standard.report.collected == 2
     assert at_base.ran.green == ()
     assert at_base.took_ms == 7_000
-
-
-def test_nearer_is_more_green_or_another_failure_of_tests_that_ran() -> None:
-    base = GoalRun(green=(), said=(("t", "3"),))
-    assert GoalRun(green=("t",)).is_nearer(base, {})
-    assert GoalRun(green=(), said=(("t", "4"),)).is_nearer(base, {})
-    assert not GoalRun(green=(), said=(("t", "NameError"),), whole=False).is_nearer(base, {})
-    assert not base.is_nearer(base, {})
 
 
 def test_only_product_code_that_the_user_left_in_is_changed(project: MemoryProject) -> None:
